@@ -21,9 +21,9 @@ type Way struct {
 	passes []bool       // by trained tensor: it is of another layer, or of none; nil: all are
 }
 
-// Of are the ways of the microbatches of a batch, of so many rows each, which leave out layers: left has those of each.
-// Every tensor that is trained is passed by one microbatch at least, and each microbatch passes a layer. The error wraps
-// ErrWay.
+// Of are the ways of the microbatches of a batch, each of a number of rows, which leave out layers: left has those of
+// each. Every tensor that is trained is passed by one microbatch at least, and each microbatch passes a layer. The error
+// wraps ErrWay.
 func Of(c architecture.Config, trained []architecture.Named, left [][]int, batch, rows int) (all []Way, err error) {
 	if rows < 1 || rows*len(left) != batch {
 		return nil, fmt.Errorf("%w: %d microbatches of %d rows for %d", ErrWay, len(left), rows, batch)

@@ -1,5 +1,5 @@
-// Package skipping makes the step of a model whose microbatches leave out stages, as compute/stages/paths says. It computes
-// nothing.
+// Package skipping makes the step of a model whose microbatches leave out stages, as compute/stages/paths says. It
+// computes nothing.
 package skipping
 
 import (

@@ -31,7 +31,8 @@ var schemes = []struct {
 
 // boundaries trains one model by each scheme, in one program, and compares a few steps of it with those in four stages.
 func boundaries(ctx context.Context, steps, threads int) (list []Boundary, err error) {
-	z := size{family: "llama", layers: 4, width: 64, length: 32, sequences: 16, microbatch: 8, text: sentences.Ended(20000)}
+	z := size{family: "llama", layers: 4, width: 64, length: 32, sequences: 16, microbatch: 8,
+		text: sentences.Ended(20000)}
 	for _, s := range schemes {
 		z.sent, z.steps = s.sent, min(steps, 2)
 		c, err := compare(z, 4, threads)

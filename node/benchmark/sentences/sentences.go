@@ -1,4 +1,5 @@
-// Package sentences is made-up text, from which models of measurements learn.
+// Package sentences is made-up text by simple rules, from which models of measurements learn. It is no language, and
+// what a model gains on it says nothing about languages.
 package sentences
 
 import (

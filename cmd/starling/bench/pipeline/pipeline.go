@@ -44,9 +44,9 @@ stages do not wait for each other between steps, compare its loss with that of s
 lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Train a model
 of whose stages each microbatch leaves out some, and compare its loss and the exact length of a step in the same way.
 Deal the units of three stages to nine workers of unequal speed, in turn and by speed as a run does, and compute the
-exact lengths of such rounds, as shares of the throughput of workers that never wait. Then attack: one stage after the other
-computes something else, forward, backward or in the update, denies what it sent or received, or stops in the middle of
-a step, and begins it again. No network takes part.
+exact lengths of such rounds, as shares of the throughput of workers that never wait. Then attack: one stage after the
+other computes something else, forward, backward or in the update, denies what it sent or received, or stops in the
+middle of a step, and begins it again. No network takes part.
 
 With --processes, do nothing of that: start a network of processes on this machine, a validator, six workers and a
 verifier, and train a model of six stages whose weights, gradients and moments have four times the bytes that
