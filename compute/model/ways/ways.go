@@ -22,8 +22,8 @@ type Way struct {
 }
 
 // Of are the ways of the microbatches of a batch, each of a number of rows, which leave out layers: left has those of
-// each. Every tensor that is trained is passed by one microbatch at least, and each microbatch passes a layer. The error
-// wraps ErrWay.
+// each. Every tensor that is trained is passed by one microbatch at least, and each microbatch passes a layer. The
+// error wraps ErrWay.
 func Of(c architecture.Config, trained []architecture.Named, left [][]int, batch, rows int) (all []Way, err error) {
 	if rows < 1 || rows*len(left) != batch {
 		return nil, fmt.Errorf("%w: %d microbatches of %d rows for %d", ErrWay, len(left), rows, batch)
