@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/node/plan"
 )
 
-// TestFixOfARefusalIsACommand: of a job that does not fit, the fix is a command. Pasted into a shell as it is, it trains
+// TestFixOfARefusalIsACommand: the fix of a job that does not fit is a command. Pasted into a shell as it is, it trains
 // the job, in folders whose names a shell would cut.
 func TestFixOfARefusalIsACommand(t *testing.T) {
 	j := jobtest.Small(t)
@@ -26,7 +26,8 @@ func TestFixOfARefusalIsACommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, out := filepath.Join(dir, "a job.yaml"), filepath.Join(dir, "out")
-	for from, to := range map[string]string{j.Path: path, filepath.Join(filepath.Dir(j.Path), "text.txt"): filepath.Join(dir, "text.txt")} {
+	for from, to := range map[string]string{j.Path: path,
+		filepath.Join(filepath.Dir(j.Path), "text.txt"): filepath.Join(dir, "text.txt")} {
 		data, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +40,8 @@ func TestFixOfARefusalIsACommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Placement = &api.Placement{Fits: "no", MemoryBytes: p.Placement.MemoryBytes, FreeBytes: p.Placement.MemoryBytes - 1}
+	need := p.Placement.MemoryBytes
+	p.Placement = &api.Placement{Fits: "no", MemoryBytes: need, FreeBytes: need - 1}
 	flags := " --dir " + jobfile.Word(out) + jobfile.SetFlags([]string{"training.max_steps=4"})
 	var refusal *terminal.Problem
 	if err := quote.Fits(j, path, flags, p); !errors.As(err, &refusal) || refusal.Code != "MEMORY_TOO_SMALL" {

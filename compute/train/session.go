@@ -210,10 +210,9 @@ func (s *Session) skip(p *Progress, start canon.Digest) error {
 }
 
 // Tensors returns the state in the order in which StateRoot takes it.
-func (s *Session) Tensors() []*tensor.Tensor {
-	out := make([]*tensor.Tensor, len(s.names))
-	for i, n := range s.names {
-		out[i] = s.in[n]
+func (s *Session) Tensors() (out []*tensor.Tensor) {
+	for _, n := range s.names {
+		out = append(out, s.in[n])
 	}
 	return out
 }

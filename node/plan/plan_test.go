@@ -121,8 +121,8 @@ func TestFittingOnTheDisk(t *testing.T) {
 	}
 }
 
-// A run is expected to cost its work, and the audits of workers that no run has seen: less than with every unit audited,
-// and as much where every unit is.
+// A run is expected to cost its work, and the audits of workers that no run has seen: less than with every unit
+// audited, and as much where every unit is.
 func TestExpectedCost(t *testing.T) {
 	for set, part := range map[string]float64{
 		"strategy.verification={mode: none}":                      0,

@@ -72,7 +72,7 @@ func files(dir string, process int) (sum int64) {
 // unnamed is the end of the path of a file that has no name any more, as Linux prints it.
 const unnamed = " (deleted)"
 
-// mappedUnnamed are the bytes of the files without a name that /proc/PID/maps lists, by what was their path.
+// mappedUnnamed are the bytes of the files without a name that /proc/PID/maps lists, by the path that they had.
 func mappedUnnamed(maps []byte) map[string]int64 {
 	found := map[string]int64{}
 	for lines := bufio.NewScanner(bytes.NewReader(maps)); lines.Scan(); {

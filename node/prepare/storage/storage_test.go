@@ -10,9 +10,8 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// A large model puts its checkpoints, the ends of audited units and carried states aside, each from a size of its own on;
-// a small one nothing. Bytes
-// that the memory has no room for have to be on the disk.
+// A large model puts its checkpoints, the ends of audited units and carried states aside, each from a size of its own
+// on; a small one nothing. Bytes that the memory has no room for have to be on the disk.
 func TestAside(t *testing.T) {
 	for name, c := range map[string]struct {
 		width, times int64 // times: the parameters
