@@ -20,7 +20,7 @@ func Installed(python string) bool {
 func Python(t testing.TB) string {
 	t.Helper()
 	if !Installed(Debian) {
-		t.Skip("SKIPPED: " + Debian + " has no PyTorch (apt install python3-torch): nothing is known of what it computes")
+		t.Skip("SKIPPED: " + Debian + " has no PyTorch (apt install python3-torch)")
 	}
 	return Debian
 }
