@@ -113,6 +113,45 @@ func TestWrongCiphertexts(t *testing.T) {
 	}
 }
 
+// An owner gives one ciphertext under its key, however often the coordinator answers phase Shares: the difference of two
+// would be that of their noise.
+func TestOneCiphertextUnderAKey(t *testing.T) {
+	all := owners(t, 4, Conditions{Cohort: 3, Noise: 0.5, Encrypted: true})
+	r, err := NewRound(job, opening, encrypted, weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reply []byte
+	for _, p := range []Phase{Keys, Shares} {
+		for _, o := range all {
+			b := o.first
+			if p == Shares {
+				if reply, _, err = r.Reply(Keys, o.name); err == nil {
+					b, err = o.Answer(Keys, reply)
+				}
+			}
+			if err == nil {
+				err = r.Take(p, o.name, b)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reply, _, err = r.Reply(Shares, all[0].name); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := all[0].Answer(Shares, reply); err != nil || len(b) != r.Largest(Vectors) {
+		t.Fatalf("%d bytes: %v", len(b), err)
+	}
+	if b, err := all[0].Answer(Shares, reply); err == nil || len(b) > 0 {
+		t.Errorf("again: %d bytes, %v", len(b), err)
+	}
+}
+
 func TestTooLongToEncrypt(t *testing.T) {
 	_, err := NewRound(job, opening, encrypted, homomorphic.MaxEntries)
 	if !errors.Is(err, homomorphic.ErrSize) {

@@ -120,5 +120,8 @@ func (m *Member) hide(inbox []secagg.Received) ([]byte, error) {
 		return nil, err
 	}
 	masked, err := m.client.Mask(inbox, key)
-	return append(masked, ciphertext...), err
+	if err != nil { // a second ciphertext under the key is not given away
+		return nil, err
+	}
+	return append(masked, ciphertext...), nil
 }
