@@ -42,6 +42,12 @@ type Manifest struct {
 	Risk   float64  `json:"risk"`   // this for each image
 }
 
+// Same reports whether two parties have shares of one division, and say the same of it.
+func (m Manifest) Same(o Manifest) bool {
+	return m.Split == o.Split && m.Image == o.Image && slices.Equal(m.Labels, o.Labels) &&
+		slices.Equal(m.Widths, o.Widths) && m.Bound == o.Bound && m.Risk == o.Risk
+}
+
 // Size is that of an image.
 func (m Manifest) Size() picture.Size {
 	return picture.Size{Rows: m.Image[0], Columns: m.Image[1], Channels: m.Image[2]}
@@ -126,7 +132,7 @@ func Divide(model fs.FS, out string) (Manifest, error) {
 			return m, err
 		}
 		m.Party = i
-		if err := errors.Join(files.WriteFile(filepath.Join(dir, fileShares), replicated.Encode(slices.Concat(v[0], v[1]))),
+		if err := errors.Join(files.WriteSecret(filepath.Join(dir, fileShares), replicated.Encode(slices.Concat(v[0], v[1]))),
 			files.WriteJSON(filepath.Join(dir, FileManifest), m)); err != nil {
 			return m, err
 		}
@@ -263,8 +269,8 @@ func (e *errorsOf) layer(weight, bias []float32) error {
 			d += float64((a+half)*e.away[j]) + float64(half*e.most[j])
 		}
 		d += float64(sum * float64(len(e.most)) * 0x1p-23) // of float32
-		if !(sum <= maxScore) {
-			return fmt.Errorf("%w: a unit may be %.3g, and at most %d", ErrModel, sum, maxScore)
+		if !(sum+d <= maxScore) {
+			return fmt.Errorf("%w: a unit may be %.3g with its error, and at most %d", ErrModel, sum+d, maxScore)
 		}
 		e.risk += math.Ldexp(sum+d, 2*replicated.FractionBits-63)
 		most, away = append(most, sum), append(away, d)

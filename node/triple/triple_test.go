@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -59,6 +60,10 @@ func TestDivide(t *testing.T) {
 		if slices.Contains(v[0], values[16*5]) || slices.Contains(v[1], values[16*5]) {
 			t.Errorf("party %d has a weight", i)
 		}
+	}
+	if i, err := os.Stat(filepath.Join(out, Name(0), fileShares)); err != nil ||
+		runtime.GOOS != "windows" && i.Mode().Perm() != 0o600 {
+		t.Errorf("others may read shares: %v, %v", i.Mode(), err)
 	}
 	if _, err := Divide(network(t, vision.MLP, 1.5), out); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("again: %v", err)
