@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/starling-network/starling/compute/data/picture"
@@ -17,6 +16,9 @@ import (
 	"github.com/starling-network/starling/network/peer/dialogue"
 	"github.com/starling-network/starling/node/triple"
 )
+
+// waits is for how long a client waits for an answer, which is longer than a party computes. Tests shorten it.
+var waits = 3 * patient
 
 // Client asks the parties of a model. It is for one goroutine at a time.
 type Client struct {
@@ -43,8 +45,7 @@ func Connect(ctx context.Context, h *peer.Host, parties [replicated.Parties]stri
 			err = fmt.Errorf("%w: %s is party %d, and was given as party %d", ErrParty, addr, m.Party+1, i+1)
 		case i == 0:
 			c.Manifest = m
-		case m.Split != c.Manifest.Split || !slices.Equal(m.Widths, c.Manifest.Widths) ||
-			!slices.Equal(m.Labels, c.Manifest.Labels) || m.Image != c.Manifest.Image:
+		case !m.Same(c.Manifest):
 			err = fmt.Errorf("%w: %s has shares of another division or model", ErrParty, addr)
 		}
 		if err != nil {
@@ -56,6 +57,8 @@ func Connect(ctx context.Context, h *peer.Host, parties [replicated.Parties]stri
 }
 
 func manifest(ctx context.Context, d *dialogue.Dialogue) (triple.Manifest, error) {
+	ctx, cancel := context.WithTimeout(ctx, waits)
+	defer cancel()
 	b, err := ask(ctx, d, question{Kind: kindModel})
 	if err != nil {
 		return triple.Manifest{}, err
@@ -80,6 +83,8 @@ func (c *Client) Scores(ctx context.Context, image picture.Picture) ([]float64, 
 	if want := c.Manifest.Size(); image.Size != want {
 		return nil, fmt.Errorf("%w: it is %v, and the model takes %v", ErrSize, image.Size, want)
 	}
+	ctx, cancel := context.WithTimeout(ctx, waits)
+	defer cancel()
 	var key prg.Key
 	var of session
 	_, _ = rand.Read(key[:]) // never fails

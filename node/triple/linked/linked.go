@@ -29,8 +29,8 @@ const protocol = "/starling/triple/1"
 
 // Limits of a party.
 const (
-	atOnce  = 4                // images that are computed at the same time
-	kept    = 16               // images whose messages the party before may still ask for
+	atOnce  = 3                // images that are computed at the same time: one less than dialogues with one peer
+	kept    = 16               // images that the party before may still ask about
 	patient = 20 * time.Second // for which a message of another party is waited for
 	about   = 1 << 18          // bytes of a manifest, and of a question besides shares
 )
@@ -40,6 +40,13 @@ var ErrParty = errors.New("a party of the model does not answer")
 
 // session names the computation of one image: the client draws it.
 type session [16]byte
+
+// by is the session of a client, in which no other client takes part.
+func (s session) by(client peer.ID) (own session) {
+	d := canon.Sum("starling/triple/session/1", []byte(client), s[:])
+	copy(own[:], d[:])
+	return own
+}
 
 // question is one to a party.
 type question struct {
@@ -151,24 +158,24 @@ func (c *conversation) answer(b []byte) ([]byte, error) {
 	}
 	switch {
 	case q.Kind == kindMessage && c.from == c.before:
-		return c.message(q.Session, int(q.Number))
+		return c.message(q.Session, q.Number)
 	case q.Kind == kindModel && c.clients(c.from):
 		return json.Marshal(c.share.Manifest)
 	case q.Kind == kindImage && c.clients(c.from):
-		return c.image(q)
+		return c.image(q.Session.by(c.from), q.Shares)
 	}
 	return nil, errors.New("not a question that this peer may ask")
 }
 
 // message is one of a computation, once it is there.
-func (p *Party) message(of session, number int) ([]byte, error) {
+func (p *Party) message(of session, number uint32) ([]byte, error) {
 	late := time.After(patient)
 	for {
 		p.mu.Lock()
 		var b []byte
 		c, changed, there, over := p.sessions[of], p.changed, false, false
 		if c != nil {
-			if there, over = number < len(c.messages), c.over; there {
+			if there, over = number < uint32(len(c.messages)), c.over; there {
 				b = c.messages[number]
 			}
 		}
@@ -187,45 +194,61 @@ func (p *Party) message(of session, number int) ([]byte, error) {
 	}
 }
 
-// begin begins a session.
+// begin begins a session. One that is refused is known as over, so that the party before does not wait for it.
 func (p *Party) begin(of session) (*computation, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.running >= atOnce {
-		return nil, errors.New("it computes for others: ask again")
-	}
 	if p.sessions[of] != nil {
 		return nil, errors.New("a session has one image")
 	}
-	c := &computation{}
-	p.sessions[of], p.order, p.running = c, append(p.order, of), p.running+1
-	for len(p.order) > kept {
-		delete(p.sessions, p.order[0])
-		p.order = p.order[1:]
-	}
+	c := &computation{over: p.running >= atOnce}
+	p.sessions[of], p.order = c, append(p.order, of)
+	p.forget()
 	p.change()
+	if c.over {
+		return nil, errors.New("it computes for others: ask again")
+	}
+	p.running++
 	return c, nil
 }
 
+// end ends a computation.
+func (p *Party) end(c *computation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.over, p.running = true, p.running-1
+	p.change()
+}
+
+// forget leaves the sessions that are kept: the oldest without messages goes first, then the oldest, and none that is
+// not over. The caller holds the lock.
+func (p *Party) forget() {
+	for len(p.order) > kept {
+		at := slices.IndexFunc(p.order, func(of session) bool {
+			return p.sessions[of].over && len(p.sessions[of].messages) == 0
+		})
+		if at < 0 {
+			at = slices.IndexFunc(p.order, func(of session) bool { return p.sessions[of].over })
+		}
+		delete(p.sessions, p.order[at])
+		p.order = slices.Delete(p.order, at, at+1)
+	}
+}
+
 // image computes with shares of an image, and returns those of its scores.
-func (p *Party) image(q question) ([]byte, error) {
+func (p *Party) image(of session, shares [2][]byte) ([]byte, error) {
 	var x replicated.Vector
-	for i, b := range q.Shares {
+	for i, b := range shares {
 		var err error
 		if x[i], err = replicated.Decode(b, p.share.Widths[0]); err != nil {
 			return nil, err
 		}
 	}
-	c, err := p.begin(q.Session)
+	c, err := p.begin(of)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		c.over, p.running = true, p.running-1
-		p.change()
-	}()
+	defer p.end(c)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patient)
 	defer cancel()
 	d, err := p.host.Dialogue(ctx, p.after, protocol, about+8*replicated.MaxWords)
@@ -235,7 +258,7 @@ func (p *Party) image(q question) ([]byte, error) {
 	defer d.Close()
 	var key prg.Key
 	_, _ = rand.Read(key[:]) // never fails
-	party, err := replicated.New(p.share.Party, key, &ring{ctx, p, c, d, q.Session, 0})
+	party, err := replicated.New(p.share.Party, key, &ring{ctx, p, c, d, of, 0})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package linked
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"maps"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
@@ -24,6 +26,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/dialogue"
 	"github.com/starling-network/starling/node/triple"
 )
 
@@ -174,6 +177,105 @@ func TestQuestionsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// idle is a party that computes nothing.
+func idle() *Party {
+	return &Party{changed: make(chan struct{}), sessions: map[session]*computation{}}
+}
+
+// A computation that goes on is kept, however many others begin and end after it.
+func TestOthersDoNotEndAComputation(t *testing.T) {
+	p := idle()
+	first, err := p.begin(session{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * kept {
+		c, err := p.begin(session{1, byte(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.messages = [][]byte{{1}}
+		p.end(c)
+	}
+	if p.sessions[session{}] != first || len(p.sessions) != kept || len(p.order) != kept {
+		t.Errorf("%d sessions of %d, the first is gone", len(p.sessions), len(p.order))
+	}
+	last := session{1, 2*kept - 1}
+	for i := range atOnce - 1 {
+		if _, err := p.begin(session{2, byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2 * kept { // which are refused
+		if _, err := p.begin(session{3, byte(i)}); err == nil {
+			t.Fatal("too many are computed")
+		}
+	}
+	if b, err := p.message(last, 0); err != nil || len(b) != 1 {
+		t.Errorf("the message of a computation that is over: %v", err)
+	}
+}
+
+// The party before learns at once that an image is refused.
+func TestRefusedImagesAreNotWaitedFor(t *testing.T) {
+	p := idle()
+	for i := range atOnce + 1 {
+		_, _ = p.begin(session{byte(i)})
+	}
+	if _, err := p.message(session{atOnce}, 0); err == nil || !strings.Contains(err.Error(), "over") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Two clients never take part in one computation.
+func TestSessionsAreOfOneClient(t *testing.T) {
+	if s := (session{1}); s.by("a") == s.by("b") || s.by("a") == (session{2}).by("a") || s.by("a") != s.by("a") {
+		t.Error("sessions of two clients are one")
+	}
+}
+
+// A party that says another bound than the first one, or does not answer at all, is an error and no end of all work.
+func TestPartiesThatDiffer(t *testing.T) {
+	_, _, dir := network(t)
+	client := host(t, nil)
+	addrs := parties(t, dir, client.ID())
+	c, err := Connect(t.Context(), client, addrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	waits = 200 * time.Millisecond
+	t.Cleanup(func() { waits = 3 * patient })
+	for name, answers := range map[string]func() []byte{
+		"has shares of another division": func() []byte {
+			m := c.Manifest
+			m.Party, m.Bound = 2, m.Bound/2
+			b, err := json.Marshal(m)
+			if err != nil {
+				t.Error(err)
+			}
+			return canon.MustMarshal(answer{Bytes: b})
+		},
+		"deadline exceeded": func() []byte {
+			<-t.Context().Done()
+			return nil
+		},
+	} {
+		h := host(t, nil)
+		h.Converse(protocol, about, func(peer.ID) dialogue.Answerer { return liar(answers) })
+		_, err := Connect(t.Context(), client, [replicated.Parties]string{addrs[0], addrs[1], h.Addrs()[0]})
+		if !errors.Is(err, ErrParty) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// liar is a party that lies.
+type liar func() []byte
+
+func (a liar) Answer([]byte) []byte { return a() }
+func (a liar) End()                 {}
 
 // FuzzQuestion answers bytes of a client and of the party before.
 func FuzzQuestion(f *testing.F) {
