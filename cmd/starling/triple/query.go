@@ -71,7 +71,7 @@ With -o json: {"bound","images":[{"image","label","scores"}]}.`,
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "IMAGE\tCLASS\tSCORE")
 			for _, x := range made {
-				fmt.Fprintf(w, "%s\t%s\t%.3f\n", x.Image, x.Label, x.Scores[x.Label])
+				fmt.Fprintf(w, "%s\t%s\t%.3f\n", x.Image, terminal.Printable(x.Label), x.Scores[x.Label])
 			}
 			return w.Flush()
 		},
