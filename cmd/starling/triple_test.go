@@ -70,6 +70,8 @@ func TestModelAtThreeParties(t *testing.T) {
 	}{
 		{8, slices.Concat([]string{"model", "query", images[0], "--home", filepath.Join(dir, "stranger")}, parties)},
 		{2, []string{"model", "query", images[0], "--home", me}},
+		{2, slices.Concat([]string{"model", "query", images[0], "--home", me}, parties[:4], parties[:2])},
+		{2, slices.Concat([]string{"model", "party", divided.Folders[0], "--home", me, "--client", id(me)}, parties)},
 		{2, slices.Concat([]string{"model", "query", images[0]}, parties)},
 		{3, slices.Concat([]string{"model", "query", model + "/config.json", "--home", me}, parties)},
 		{3, []string{"model", "divide", dir, "--out", filepath.Join(dir, "none")}},

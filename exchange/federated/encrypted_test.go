@@ -113,8 +113,8 @@ func TestWrongCiphertexts(t *testing.T) {
 	}
 }
 
-// An owner gives one ciphertext under its key, however often the coordinator answers phase Shares: the difference of two
-// would be that of their noise.
+// An owner gives one ciphertext under its key, however often the coordinator answers phase Shares: the difference of
+// two is that of their vectors.
 func TestOneCiphertextUnderAKey(t *testing.T) {
 	all := owners(t, 4, Conditions{Cohort: 3, Noise: 0.5, Encrypted: true})
 	r, err := NewRound(job, opening, encrypted, weights)

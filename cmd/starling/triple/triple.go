@@ -37,6 +37,10 @@ func explain(err error, folder string) error {
 			"classify and model.architecture: mlp")
 	case errors.Is(err, triple.ErrShare):
 		return terminal.UnreadableModel("use", folder, err, "give the folder of a party, which starling model divide makes")
+	case errors.Is(err, linked.ErrPeer):
+		return terminal.WithExit(&terminal.Problem{Code: "USAGE", What: err.Error(), Fix: "give --party the addresses of " +
+			"three peers in the order of their folders, and --client a peer ID, which starling worker identity shows"},
+			terminal.ExitUsage)
 	case errors.Is(err, linked.ErrParty):
 		return terminal.WithExit(&terminal.Problem{Code: "PARTY_UNREACHABLE", What: "no answer of all three parties",
 			Why: err.Error(), Fix: "check that starling model party runs for each, in the order of the folders, with the " +

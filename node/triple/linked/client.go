@@ -30,6 +30,9 @@ type Client struct {
 
 // Connect connects to the parties of a model, whose addresses are in their order. The caller closes the client.
 func Connect(ctx context.Context, h *peer.Host, parties [replicated.Parties]string) (*Client, error) {
+	if _, err := peers(parties); err != nil {
+		return nil, err
+	}
 	c := &Client{}
 	for i, addr := range parties {
 		d, err := h.Dialogue(ctx, addr, protocol, about+16*replicated.MaxWords)

@@ -38,6 +38,24 @@ const (
 // ErrParty wraps every reason why a party does not answer as it should.
 var ErrParty = errors.New("a party of the model does not answer")
 
+// ErrPeer is wrapped by reasons why addresses are not those of three parties, or a client has no peer ID.
+var ErrPeer = errors.New("not three parties with their clients")
+
+// peers are the peer IDs of the parties, of which no two are one.
+func peers(parties [replicated.Parties]string) (ids [replicated.Parties]peer.ID, err error) {
+	for i, addr := range parties {
+		is, err := address.Parse(addr)
+		if err != nil {
+			return ids, fmt.Errorf("%w: %w", ErrPeer, err)
+		}
+		if at := slices.Index(ids[:i], is.ID); at >= 0 {
+			return ids, fmt.Errorf("%w: parties %d and %d are the peer %s", ErrPeer, at+1, i+1, is.ID)
+		}
+		ids[i] = is.ID
+	}
+	return ids, nil
+}
+
 // session names the computation of one image: the client draws it.
 type session [16]byte
 
@@ -96,6 +114,7 @@ type Party struct {
 	before  peer.ID // which gets messages
 	after   string  // address of the party whose messages this one needs
 	clients func(peer.ID) bool
+	ends    <-chan struct{}
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed at each change
@@ -110,15 +129,17 @@ type computation struct {
 	over     bool
 }
 
-// Serve makes a host answer as a party. others are the addresses of the three parties, in their order; clients says
-// which peers may ask.
-func Serve(h *peer.Host, s *triple.Share, others [replicated.Parties]string, clients func(peer.ID) bool) error {
-	before, err := address.Parse(others[(s.Party+2)%replicated.Parties])
+// Serve makes a host answer as a party until the context ends. others are the addresses of the three parties, in their
+// order; clients says which peers may ask.
+func Serve(ctx context.Context, h *peer.Host, s *triple.Share, others [replicated.Parties]string,
+	clients func(peer.ID) bool) error {
+	ids, err := peers(others)
 	if err != nil {
 		return err
 	}
-	p := &Party{share: s, host: h, before: before.ID, after: others[(s.Party+1)%replicated.Parties], clients: clients,
-		changed: make(chan struct{}), sessions: map[session]*computation{}}
+	p := &Party{share: s, host: h, before: ids[(s.Party+2)%replicated.Parties],
+		after: others[(s.Party+1)%replicated.Parties], clients: clients, ends: ctx.Done(), changed: make(chan struct{}),
+		sessions: map[session]*computation{}}
 	h.Converse(protocol, p.longest(), func(from peer.ID) dialogue.Answerer { return &conversation{p, from} })
 	return nil
 }
@@ -188,6 +209,8 @@ func (p *Party) message(of session, number uint32) ([]byte, error) {
 		}
 		select {
 		case <-changed:
+		case <-p.ends:
+			return nil, errors.New("the party ends")
 		case <-late:
 			return nil, errors.New("there is no such message")
 		}
@@ -294,13 +317,18 @@ func (r *ring) Pass(out []byte) ([]byte, error) {
 // the multiaddrs of the party.
 func Run(ctx context.Context, key peer.Key, listen []string, s *triple.Share, parties [replicated.Parties]string,
 	clients []string, ready func([]string)) error {
+	ids, err := peers(parties)
+	if err != nil {
+		return err
+	}
 	known := slices.Clone(clients)
-	for _, addr := range parties {
-		is, err := address.Parse(addr)
-		if err != nil {
-			return err
+	for _, id := range clients {
+		if _, err := address.Parse("/p2p/" + id); err != nil {
+			return fmt.Errorf("%w: %q is no peer ID", ErrPeer, id)
 		}
-		known = append(known, is.ID.String())
+	}
+	for _, id := range ids {
+		known = append(known, id.String())
 	}
 	h, err := peer.New(peer.Config{Key: key, Store: blob.NewMemory(), Listen: listen,
 		Standing: func(id peer.ID) admission.Standing {
@@ -312,11 +340,12 @@ func Run(ctx context.Context, key peer.Key, listen []string, s *triple.Share, pa
 	if err != nil {
 		return err
 	}
-	if own := known[len(clients)+s.Party]; own != h.ID().String() {
+	if own := ids[s.Party]; own != h.ID() {
 		return errors.Join(fmt.Errorf("%w: the folder is that of party %d, which has the peer ID %s, and this is %s",
-			ErrParty, s.Party+1, own, h.ID()), h.Close())
+			ErrPeer, s.Party+1, own, h.ID()), h.Close())
 	}
-	if err := Serve(h, s, parties, func(id peer.ID) bool { return slices.Contains(clients, id.String()) }); err != nil {
+	asks := func(id peer.ID) bool { return slices.Contains(clients, id.String()) }
+	if err := Serve(ctx, h, s, parties, asks); err != nil {
 		return errors.Join(err, h.Close())
 	}
 	ready(h.Addrs())

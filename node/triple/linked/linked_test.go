@@ -2,6 +2,7 @@ package linked
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -81,7 +82,7 @@ func parties(t testing.TB, dir string, client peer.ID) (addrs [replicated.Partie
 	for i, h := range hosts {
 		s, err := triple.Open(filepath.Join(out, triple.Name(i)))
 		if err == nil {
-			err = Serve(h, s, addrs, func(id peer.ID) bool { return id == client })
+			err = Serve(t.Context(), h, s, addrs, func(id peer.ID) bool { return id == client })
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +184,7 @@ func idle() *Party {
 	return &Party{changed: make(chan struct{}), sessions: map[session]*computation{}}
 }
 
-// A computation that goes on is kept, however many others begin and end after it.
+// A computation that is not over is kept, however many others begin and end after it.
 func TestOthersDoNotEndAComputation(t *testing.T) {
 	p := idle()
 	first, err := p.begin(session{})
@@ -230,7 +231,7 @@ func TestRefusedImagesAreNotWaitedFor(t *testing.T) {
 
 // Two clients never take part in one computation.
 func TestSessionsAreOfOneClient(t *testing.T) {
-	if s := (session{1}); s.by("a") == s.by("b") || s.by("a") == (session{2}).by("a") || s.by("a") != s.by("a") {
+	if s := (session{1}); s.by("a") == s.by("b") || s.by("a") == (session{2}).by("a") {
 		t.Error("sessions of two clients are one")
 	}
 }
@@ -276,6 +277,41 @@ type liar func() []byte
 
 func (a liar) Answer([]byte) []byte { return a() }
 func (a liar) End()                 {}
+
+// A party that ends does not wait for the message of a computation.
+func TestEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := idle()
+	p.ends = ctx.Done()
+	cancel()
+	if _, err := p.message(session{}, 0); err == nil || !strings.Contains(err.Error(), "ends") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Parties are three peers, and clients have peer IDs.
+func TestPeers(t *testing.T) {
+	_, _, dir := network(t)
+	addrs := parties(t, dir, "")
+	key, err := peer.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		parties [replicated.Parties]string
+		clients []string
+	}{
+		"parties 1 and 3 are the peer": {[...]string{addrs[0], addrs[1], addrs[0]}, nil},
+		"no peer ID":                   {addrs, []string{"somebody"}},
+		"failed to parse":              {[...]string{addrs[0], "nowhere", addrs[1]}, nil},
+		"and this is":                  {addrs, nil},
+	} {
+		err := Run(t.Context(), key, nil, &triple.Share{}, c.parties, c.clients, nil)
+		if !errors.Is(err, ErrPeer) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
 
 // FuzzQuestion answers bytes of a client and of the party before.
 func FuzzQuestion(f *testing.F) {

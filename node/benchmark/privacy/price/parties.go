@@ -143,7 +143,7 @@ func (a *Answer) divided(ctx context.Context, n *network.Network, images []pictu
 	for i := range addrs {
 		s, err := triple.Open(filepath.Join(out, triple.Name(i)))
 		if err == nil {
-			err = linked.Serve(hosts[i], s, addrs, func(id peer.ID) bool { return id == client.ID() })
+			err = linked.Serve(ctx, hosts[i], s, addrs, func(id peer.ID) bool { return id == client.ID() })
 		}
 		if err != nil {
 			return err
