@@ -30,7 +30,8 @@ const protocol = "/starling/triple/1"
 // Limits of a party.
 const (
 	atOnce  = 3                // images that are computed at the same time: one less than dialogues with one peer
-	kept    = 16               // images that the party before may still ask about
+	kept    = 16               // images whose messages the party before may still ask for
+	refused = 1 << 10          // images that the party before learns the refusal of
 	patient = 20 * time.Second // for which a message of another party is waited for
 	about   = 1 << 18          // bytes of a manifest, and of a question besides shares
 )
@@ -243,18 +244,17 @@ func (p *Party) end(c *computation) {
 	p.change()
 }
 
-// forget leaves the sessions that are kept: the oldest without messages goes first, then the oldest, and none that is
-// not over. The caller holds the lock.
+// forget leaves the last sessions with messages, the last without, and all that are not over. The caller holds the
+// lock.
 func (p *Party) forget() {
-	for len(p.order) > kept {
-		at := slices.IndexFunc(p.order, func(of session) bool {
-			return p.sessions[of].over && len(p.sessions[of].messages) == 0
-		})
-		if at < 0 {
-			at = slices.IndexFunc(p.order, func(of session) bool { return p.sessions[of].over })
+	left := map[bool]int{true: kept, false: refused}
+	for i, of := range slices.Backward(p.order) {
+		c := p.sessions[of]
+		has := len(c.messages) > 0
+		if left[has]--; left[has] < 0 && c.over {
+			delete(p.sessions, of)
+			p.order = slices.Delete(p.order, i, i+1)
 		}
-		delete(p.sessions, p.order[at])
-		p.order = slices.Delete(p.order, at, at+1)
 	}
 }
 

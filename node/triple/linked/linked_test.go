@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -199,8 +200,8 @@ func TestOthersDoNotEndAComputation(t *testing.T) {
 		c.messages = [][]byte{{1}}
 		p.end(c)
 	}
-	if p.sessions[session{}] != first || len(p.sessions) != kept || len(p.order) != kept {
-		t.Errorf("%d sessions of %d, the first is gone", len(p.sessions), len(p.order))
+	if p.sessions[session{}] != first || len(p.sessions) > kept+atOnce || len(p.order) != len(p.sessions) {
+		t.Errorf("%d sessions of %d, or the first is gone", len(p.sessions), len(p.order))
 	}
 	last := session{1, 2*kept - 1}
 	for i := range atOnce - 1 {
@@ -208,10 +209,13 @@ func TestOthersDoNotEndAComputation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 2 * kept { // which are refused
-		if _, err := p.begin(session{3, byte(i)}); err == nil {
+	for i := range refused + 9 {
+		if _, err := p.begin(session{3, byte(i), byte(i >> 8)}); err == nil {
 			t.Fatal("too many are computed")
 		}
+	}
+	if len(p.sessions) > kept+refused+atOnce || len(p.order) != len(p.sessions) {
+		t.Errorf("%d sessions are kept", len(p.sessions))
 	}
 	if b, err := p.message(last, 0); err != nil || len(b) != 1 {
 		t.Errorf("the message of a computation that is over: %v", err)
@@ -227,6 +231,30 @@ func TestRefusedImagesAreNotWaitedFor(t *testing.T) {
 	if _, err := p.message(session{atOnce}, 0); err == nil || !strings.Contains(err.Error(), "over") {
 		t.Errorf("%v", err)
 	}
+}
+
+// Of more images than a party computes at once, each is answered or refused by all without a wait.
+func TestMoreThanAtOnce(t *testing.T) {
+	_, _, dir := network(t)
+	client := host(t, nil)
+	addrs := parties(t, dir, client.ID())
+	var all sync.WaitGroup
+	for range atOnce + 1 {
+		c, err := Connect(t.Context(), client, addrs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		all.Go(func() {
+			for range 5 {
+				_, err := c.Scores(t.Context(), picture.Picture{Size: size, Values: make([]byte, size.Values())})
+				if err != nil && (!strings.Contains(err.Error(), "ask again") || strings.Contains(err.Error(), "no such")) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Two clients never take part in one computation.
