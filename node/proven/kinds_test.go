@@ -106,6 +106,12 @@ func TestAnswersAreThoseOfTheEngine(t *testing.T) {
 	if err := n.Committed(t.Context(), made, v, pk, circuit.Secret{4}); !errors.Is(err, ErrOther) {
 		t.Errorf("under another secret: %v", err)
 	}
+	scaled := made
+	scaled.Statement.Exponents = slices.Clone(made.Statement.Exponents)
+	scaled.Statement.Exponents[2] -= 10 // scores a thousand times as large, and so a probability of one
+	if err := n.Committed(t.Context(), scaled, v, pk, circuit.Secret{3}); !errors.Is(err, ErrOther) {
+		t.Errorf("other exponents: %v", err)
+	}
 	other, err := OpenNetwork(networkFolder(t, vision.MLP, hidden, 8))
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	groth16 "github.com/consensys/gnark/backend/groth16/bn254"
 
@@ -149,7 +150,8 @@ func (n *Network) Infer(ctx context.Context, image picture.Picture, owner string
 	return p.Prove(s, n.integers, secret)
 }
 
-// Committed checks that a proof is about the files of the network, and its commitment to their integers under a secret.
+// Committed checks that a proof is about the files of the network, its commitment to their integers under a secret, and
+// that its exponents are theirs.
 // The error wraps ErrOther if it is not.
 func (n *Network) Committed(ctx context.Context, made inference.Proof, v *inference.Verifier, pk *groth16.ProvingKey,
 	secret circuit.Secret) error {
@@ -175,6 +177,10 @@ func (n *Network) Committed(ctx context.Context, made inference.Proof, v *infere
 	}
 	if !bytes.Equal(commitment, made.Commitment) || !bytes.Equal(again.Outputs, made.Statement.Outputs) {
 		return fmt.Errorf("%w: the commitment is not to the weights of %s under this secret", ErrOther, n.dir)
+	}
+	if have, want := made.Statement.Exponents, again.Exponents; !slices.Equal(have, want) { // the circuit has none
+		return fmt.Errorf("%w: the exponents of the statement are %v, and those of %s %v: the scores are others", ErrOther,
+			have, n.dir, want)
 	}
 	return nil
 }

@@ -73,7 +73,8 @@ func (s Shape) Validate() error {
 	return nil
 }
 
-// Statement is what a proof shows: integers exist under a commitment with which Run makes Outputs of Pixels.
+// Statement is what a proof shows: numbers modulo the order of BN254 exist under a commitment, with which Run, modulo
+// that order, makes Outputs of Pixels. Exponents are what the maker says: no proof shows them.
 type Statement struct {
 	Model canon.Digest `cbor:"1,keyasint"` // description of the files of the model, as its listing has it
 	Shape Shape        `cbor:"2,keyasint"`
