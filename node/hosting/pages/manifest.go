@@ -29,6 +29,7 @@ const (
 	MaxFiles    = 1 << 16
 	MaxManifest = MaxPages*sha256.Size + MaxFiles*128 + 4096 // bytes
 	maxName     = 1024                                       // bytes
+	maxDepth    = 32                                         // folders of a name, with the file
 
 	magic = "starling pages 1\n"
 )
@@ -42,7 +43,7 @@ var (
 
 // File is a file of a data set.
 type File struct {
-	Name  string `cbor:"1,keyasint"` // below the folder, with slashes
+	Name  string `cbor:"1,keyasint"` // below the folder, with slashes; no part of it is hidden
 	Bytes uint64 `cbor:"2,keyasint"`
 }
 
@@ -113,12 +114,12 @@ func (m Manifest) validate() error {
 		return reject("pages of %d bytes, and %d files", m.Page, len(m.Files))
 	}
 	const most = uint64(MaxPage) * MaxPages
-	total := uint64(0)
+	total, files := uint64(0), map[string]bool{}
 	for i, f := range m.Files {
-		if !fs.ValidPath(f.Name) || f.Name == "." || len(f.Name) > maxName || strings.ContainsAny(f.Name, "\\:\x00") ||
-			i > 0 && f.Name <= m.Files[i-1].Name {
+		if !named(f.Name, files) || i > 0 && f.Name <= m.Files[i-1].Name {
 			return reject("the name %.80q", f.Name)
 		}
+		files[f.Name] = true
 		if f.Bytes > most || total+f.Bytes > most {
 			return reject("more than %d bytes", most)
 		}
@@ -129,6 +130,21 @@ func (m Manifest) validate() error {
 		return reject("%d bytes of digests for %d pages", len(m.Digests), pages)
 	}
 	return nil
+}
+
+// named reports whether a reader can write a file of a name beside files before it: below its folder, not hidden, as a
+// program would take it for settings, and not below a file.
+func named(name string, files map[string]bool) bool {
+	if !fs.ValidPath(name) || len(name) > maxName || strings.ContainsAny(name, "\\:\x00") ||
+		strings.Count(name, "/") >= maxDepth || name[0] == '.' || strings.Contains(name, "/.") {
+		return false
+	}
+	for i, c := range name {
+		if c == '/' && files[name[:i]] {
+			return false
+		}
+	}
+	return true
 }
 
 // span is a part of a file that lies in a page.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/starling-network/starling/node/hosting"
 	"github.com/starling-network/starling/node/hosting/x402"
@@ -35,18 +36,26 @@ type Seller struct {
 	vouchers *hosting.Vouchers
 	look     func(ctx context.Context) error // at the channels of the network
 	reads    chan struct{}
+	free     *allowance
 }
 
 // NewSeller returns the seller of the data set in a folder.
 func NewSeller(m Manifest, root *os.Root, t Terms, v *hosting.Vouchers, look func(ctx context.Context) error) *Seller {
-	return &Seller{manifest: m, root: root, terms: t, vouchers: v, look: look, reads: make(chan struct{}, atOnce)}
+	return &Seller{manifest: m, root: root, terms: t, vouchers: v, look: look, reads: make(chan struct{}, atOnce),
+		free: &allowance{now: time.Now}}
 }
 
 // Handler answers requests for the manifest and for pages. A page that is not paid is answered with status 402 and the
-// terms.
+// terms, and an address that read more manifests than its allowance with status 429.
 func (s *Seller) Handler() http.Handler {
 	mux, manifest := http.NewServeMux(), s.manifest.Encode()
-	mux.HandleFunc("GET "+pathManifest, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+pathManifest, func(w http.ResponseWriter, r *http.Request) {
+		if wait := s.free.take(r.RemoteAddr, len(manifest)); wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+			refuse(w, http.StatusTooManyRequests, map[string]string{"error": "this address read the manifest too often"})
+			return
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(manifest)))
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write(manifest) // the reader may be gone
 	})
