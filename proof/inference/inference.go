@@ -89,6 +89,7 @@ type Statement struct {
 const (
 	outputBytes = 8
 	maxExponent = 200
+	mostPlace   = 900 // a score is below 2^(63 + mostPlace)
 )
 
 // Validate checks a statement by itself.
@@ -114,6 +115,9 @@ func (s Statement) Validate() error {
 			return reject("the exponent %d", e)
 		}
 	}
+	if s.place() < -mostPlace {
+		return reject("the exponents %v, with which scores are not finite", s.Exponents)
+	}
 	return nil
 }
 
@@ -122,14 +126,19 @@ func (s Statement) Output(class int) int64 {
 	return int64(binary.LittleEndian.Uint64(s.Outputs[outputBytes*class:]))
 }
 
-// Scores are the scores of the classes, as the integers give them.
-func (s Statement) Scores() []float64 {
-	place := 0
+// place is the power of two by which the outputs are divided.
+func (s Statement) place() (n int) {
 	for i, e := range s.Exponents {
-		if place += int(e); i < len(s.Exponents)-1 {
-			place -= Fraction
+		if n += int(e); i < len(s.Exponents)-1 {
+			n -= Fraction
 		}
 	}
+	return n
+}
+
+// Scores are the scores of the classes, as the integers give them.
+func (s Statement) Scores() []float64 {
+	place := s.place()
 	scores := make([]float64, s.Shape.Classes())
 	for i := range scores {
 		scores[i] = math.Ldexp(float64(s.Output(i))/white, -place)

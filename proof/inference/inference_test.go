@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -127,6 +128,9 @@ func FuzzDecode(f *testing.F) {
 		Outputs: make([]byte, 16)}
 	f.Add(Proof{s, make([]byte, 32), make([]byte, 160)}.Encode())
 	f.Add(Key{Shape: s.Shape, Points: make([]byte, equation.KeyBytes(5, 1))}.Encode())
+	far := Statement{Model: s.Model, Shape: Shape{[]uint32{2, 2, 2, 2, 2, 2, 2}}, Exponents: []int16{-200, -200, -200, -200,
+		-200, -200}, Pixels: s.Pixels, Outputs: bytes.Repeat([]byte{127}, 16)}
+	f.Add(Proof{far, make([]byte, 32), make([]byte, 160)}.Encode())
 	f.Add([]byte(Magic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if p, err := Decode(data); err == nil {
@@ -136,7 +140,11 @@ func FuzzDecode(f *testing.F) {
 			if _, err := Public(canon.Digest{}, p.Statement, p.Commitment); err != nil {
 				t.Error(err)
 			}
-			p.Statement.Scores()
+			for _, x := range p.Statement.Scores() {
+				if math.IsInf(x, 0) || math.IsNaN(x) {
+					t.Errorf("the score %g of the exponents %v", x, p.Statement.Exponents)
+				}
+			}
 		}
 		if v, err := NewVerifier(data); err == nil && string(v.Key().Encode()) != string(data) {
 			t.Error("another encoding of the same key")
