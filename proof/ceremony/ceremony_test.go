@@ -102,6 +102,14 @@ func read(t *testing.T, name string) []byte {
 
 // A setup for openings is that of another circuit, and its keys prove and verify openings alone.
 func TestKeysOfOpenings(t *testing.T) {
+	for _, n := range []int{0, -1, opening.MaxLeaves + 1} {
+		if _, err := StartOpening(t.TempDir(), n, nil); !errors.Is(err, opening.ErrLeaves) {
+			t.Errorf("%d leaves: %v", n, err)
+		}
+	}
+	if !*long {
+		t.Skip("a setup for openings needs -long")
+	}
 	dir := t.TempDir()
 	if _, err := StartOpening(dir, 1, nil); err != nil {
 		t.Fatal(err)
@@ -135,11 +143,6 @@ func TestKeysOfOpenings(t *testing.T) {
 	}
 	if _, _, err := Keys(dir); !errors.Is(err, proof.ErrKey) {
 		t.Errorf("as the keys of adapters: %v", err)
-	}
-	for _, n := range []int{0, -1, opening.MaxLeaves + 1} {
-		if _, err := StartOpening(t.TempDir(), n, nil); !errors.Is(err, opening.ErrLeaves) {
-			t.Errorf("%d leaves: %v", n, err)
-		}
 	}
 }
 
@@ -257,7 +260,11 @@ func FuzzForm(f *testing.F) {
 		if err := sameForm(phase, whole, whole); err != nil {
 			f.Fatal(err)
 		}
-		for at := 0; at+4 <= len(whole); at += 2 {
+		step := 62 // points have 32 and 64 bytes
+		if *long {
+			step = 2
+		}
+		for at := 0; at+4 <= len(whole); at += step {
 			data := bytes.Clone(whole)
 			binary.BigEndian.PutUint32(data[at:], math.MaxUint32)
 			f.Add(phase == 1, data)

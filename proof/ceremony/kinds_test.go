@@ -13,14 +13,12 @@ import (
 	"github.com/starling-network/starling/proof/verifier"
 )
 
-// finished plays a setup to its end, with two contributions to each phase.
+// finished plays a setup to its end, with a contribution to each phase.
 func finished(t *testing.T, dir string) verifier.Key {
 	t.Helper()
 	for _, beacon := range []string{"first", "second"} {
-		for range 2 {
-			if _, err := opened(t, dir).Contribute(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := opened(t, dir).Contribute(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 		if err := opened(t, dir).Seal(t.Context(), beacon); err != nil {
 			t.Fatal(err)
@@ -31,7 +29,7 @@ func finished(t *testing.T, dir string) verifier.Key {
 		t.Fatal(err)
 	}
 	k, err := VerifyingOf(filepath.Join(dir, FileVerifying))
-	if err != nil || k.Digest != d || k.Contributions != 2 || k.Subject != opened(t, dir).Subject() {
+	if err != nil || k.Digest != d || k.Contributions != 1 || k.Subject != opened(t, dir).Subject() {
 		t.Fatalf("%+v, wanted %s: %v", k, d, err)
 	}
 	return k
