@@ -83,6 +83,7 @@ type Follower struct {
 	mu    sync.Mutex
 	total map[string]float64 // seconds of each cause since the process began
 	now   standing.Cause
+	why   standing.Reason // of now
 }
 
 // New returns the follower of the process over a folder, and adds its metrics to those of the process.
@@ -136,11 +137,15 @@ func (f *Follower) Run(ctx context.Context) {
 }
 
 // end notes the situation in which the process ends: the hours after it have the same reason, if it is that its owner
-// wants no more work of it.
+// wants no more work of it. Its way to the network may have ended before it, as the link of a head does: then the
+// situation is that of the look before.
 func (f *Follower) end(l *record) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
 	defer cancel()
 	c, why := f.look(ctx, time.Now())
+	if why.Code == standing.Unreachable && f.now != "" {
+		c, why = f.now, f.why
+	}
 	if why.Code == standing.Revoked || why.Code == standing.OwnerDrains {
 		l.ended = &Reason{"the process has ended: " + why.Text, why.Do}
 	}
@@ -159,7 +164,7 @@ func (f *Follower) note(l *record, now time.Time, c standing.Cause, why standing
 		f.total = map[string]float64{}
 	}
 	f.total[string(c)] += max(0, since.Seconds())
-	f.now = c
+	f.now, f.why = c, why
 	f.mu.Unlock()
 	if err := l.write(); err != nil {
 		f.log.Warn("the reasons of this hour are not kept", "err", err)

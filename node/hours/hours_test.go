@@ -138,6 +138,33 @@ func TestHours(t *testing.T) {
 	}
 }
 
+// A process whose way to the network ends before it, as the link of a head does, was not cut off: its last time has the
+// reason of the look before, and so have the hours after it.
+func TestTheLinkEndsBeforeTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	net := &network{head: ledger.Head{Time: time.Now()},
+		reasons: []standing.Reason{{Code: standing.OwnerDrains, Text: "it drains", Do: "ask"}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	f := New(dir, nil, func() Process { return Process{} }, metrics.New("", "worker"), slog.New(slog.DiscardHandler))
+	f.chain = net
+	l := &record{dir: dir}
+	c, why := f.look(ctx, time.Now())
+	f.note(l, time.Now(), c, why)
+	cancel()
+	net.err = errors.New("use of closed network connection")
+	f.end(l)
+	all, err := Read(dir, time.Time{}, time.Now().Add(time.Hour))
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if r := all[0].Because(standing.CauseOff); r != (Reason{"the process has ended: it drains", "ask"}) {
+		t.Errorf("%+v", r)
+	}
+	if s, ok := all[1].Seconds[standing.CauseUnreachable]; ok {
+		t.Errorf("the network was out of reach for %g s", s)
+	}
+}
+
 // The hours after a process that its owner has ended have that reason, until another process begins.
 func TestRevokedInTheMiddleOfAnHour(t *testing.T) {
 	dir := t.TempDir()
