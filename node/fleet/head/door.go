@@ -103,28 +103,27 @@ func (d *door) prove(c caller) {
 	}
 }
 
-// enter counts a connection, and closes the one that has waited the longest where there are too many.
+// enter counts a connection, and makes room for it where there are too many: the connection that has waited the longest
+// is closed, of the same place, or of a place with the most.
 func (d *door) enter(c caller) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ofPlace, first := 0, -1
-	for i, other := range d.waiting {
-		if other.place == c.place {
-			if ofPlace++; first < 0 {
-				first = i
+	of := map[netip.Prefix]int{}
+	for _, w := range d.waiting {
+		of[w.place]++
+	}
+	gives := c.place
+	if of[c.place] < maxOfPlace {
+		for _, w := range d.waiting {
+			if of[w.place] > of[gives] {
+				gives = w.place
 			}
 		}
 	}
-	switch {
-	case ofPlace >= maxOfPlace:
-	case len(d.waiting) >= maxWaiting:
-		first = 0
-	default:
-		first = -1
-	}
-	if first >= 0 {
-		_ = d.waiting[first].Close()
-		d.waiting = slices.Delete(d.waiting, first, first+1)
+	if of[c.place] >= maxOfPlace || len(d.waiting) >= maxWaiting {
+		i := slices.IndexFunc(d.waiting, func(w caller) bool { return w.place == gives })
+		_ = d.waiting[i].Close()
+		d.waiting = slices.Delete(d.waiting, i, i+1)
 	}
 	d.waiting = append(d.waiting, c)
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 )
 
@@ -47,6 +48,17 @@ func TestPlacesShareTheDoor(t *testing.T) {
 		return false
 	}
 	honest, _ := come("10.0.0.1:9")
+	for i := range 2000 { // a host with many networks has no more room by them while another place has few connections
+		at := netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 7: byte(i % 20)})
+		come(netip.AddrPortFrom(at, 9).String())
+	}
+	if !in(honest) || len(d.waiting) != maxWaiting {
+		t.Errorf("%d of a host with many networks", len(d.waiting))
+	}
+	for _, w := range slices.Clone(d.waiting) {
+		d.leave(w)
+	}
+	honest, _ = come("10.0.0.1:9")
 	var last caller
 	for i := range 2 * maxOfPlace { // a host of IPv6 has a network of addresses
 		at := netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: byte(i)})
