@@ -71,7 +71,14 @@ func (c *contest) must(err error) {
 // write writes the folder of a model.
 func (c *contest) write(name string, seed uint64, positions int, changes ...func(map[string]*tensor.Tensor)) string {
 	c.t.Helper()
-	config, err := architecture.Parse(architecture.GPT2, map[string]any{"vocab_size": vocab, "n_positions": positions,
+	return c.writeOf(vocab, name, seed, positions, changes...)
+}
+
+// writeOf is write for a model with another vocabulary.
+func (c *contest) writeOf(tokens int, name string, seed uint64, positions int,
+	changes ...func(map[string]*tensor.Tensor)) string {
+	c.t.Helper()
+	config, err := architecture.Parse(architecture.GPT2, map[string]any{"vocab_size": tokens, "n_positions": positions,
 		"n_embd": 16, "n_layer": 1, "n_head": 2, "n_inner": 32})
 	c.must(err)
 	dir := filepath.Join(c.dir, name)

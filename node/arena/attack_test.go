@@ -40,6 +40,24 @@ func TestBaseIsGone(t *testing.T) {
 	}
 }
 
+// A model of a few megabytes whose vocabulary would take the memory of an evaluator by the scores of its tokens is no
+// model of the contest, however little memory is free: it neither stops an evaluator nor keeps it from its report.
+func TestVocabulariesThatFillTheMemory(t *testing.T) {
+	c := begin(t)
+	most := c.Terms.MaxVocab()
+	c.enter(c.writeOf(most, "padded", 1, 8))
+	c.enter(c.writeOf(most+1, "large", 2, 8))
+	r := c.reported()
+	if r.Entries[0].Status != arena.Placed || r.Entries[1].Status != arena.Invalid {
+		t.Errorf("%+v", r.Entries)
+	}
+	set, err := SetOf(c.dir, c.Terms.Set)
+	c.must(err)
+	if _, err := ScoreModel(t.Context(), set, filepath.Join(c.dir, "large"), 1, nil); err == nil {
+		t.Error("a model that cannot enter has a score")
+	}
+}
+
 // A file with no bytes is in no list: it would have no limit.
 func TestListsOfEmptyFiles(t *testing.T) {
 	c := begin(t)

@@ -348,7 +348,14 @@ func (e *evaluation) losses(ctx context.Context, name string, digest canon.Diges
 // compute sets memory aside for the losses of a model, and takes note that they are computed until ended is called. The
 // error is errLater if other work has the memory now.
 func (e *evaluation) compute(m copied.Model) (ended func(), _ error) {
-	work, need := fmt.Sprintf("contest %d", e.s.ID), int64(0)
+	work := fmt.Sprintf("contest %d", e.s.ID)
+	need, err := exampleloss.Bytes(m.Config, e.examples)
+	if has, most := m.Config.VocabSize(), e.s.Terms.MaxVocab(); err == nil && has > most {
+		err = fmt.Errorf("a vocabulary of %d tokens, at most %d", has, most)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errInvalid, err)
+	}
 	held := int64(copies)
 	if e.s.Committee > 0 {
 		held += 2 // the model of the round, and the entry

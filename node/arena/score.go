@@ -3,6 +3,7 @@ package arena
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 
@@ -43,6 +44,9 @@ func ScoreModel(ctx context.Context, set, model string, threads int, progress fu
 	m, err := modelfolder.Read(os.DirFS(model))
 	if err != nil {
 		return s, unfit(err)
+	}
+	if has, most := m.Config.VocabSize(), (arena.Terms{Vocab: examples.Vocab}).MaxVocab(); has > most {
+		return s, unfit(fmt.Errorf("a vocabulary of %d tokens, at most %d", has, most))
 	}
 	losses, err := exampleloss.Measure(ctx, m.Config, m.Tensors, examples.Tokens(), threads, progress)
 	if errors.Is(err, exampleloss.ErrExamples) {

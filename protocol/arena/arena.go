@@ -29,6 +29,7 @@ const (
 	MaxExamples = 100_000
 	MaxVocab    = 1 << 20
 	MaxLength   = 1 << 16 // tokens of an example
+	MaxScores   = 1 << 28 // tokens of an example times those of the vocabulary: evaluators have several such arrays
 	MaxBytes    = 1 << 34 // of a model: evaluators have several in memory, as float32
 	MaxAmount   = 1 << 53 // grains
 	MinBlocks   = 5       // of a phase
@@ -110,6 +111,9 @@ func (t Terms) Validate() error {
 		return reject("a hidden set of %d examples, wanted %d to %d and its root", t.Examples, MinExamples, MaxExamples)
 	case t.Vocab < 2 || t.Vocab > MaxVocab || t.Length < 2 || t.Length > MaxLength:
 		return reject("%d tokens and examples of %d, wanted 2 to %d and 2 to %d", t.Vocab, t.Length, MaxVocab, MaxLength)
+	case uint64(t.Vocab)*uint64(t.Length) > MaxScores:
+		return reject("%d scores for an example, of %d tokens with a vocabulary of %d, wanted at most %d",
+			uint64(t.Vocab)*uint64(t.Length), t.Length, t.Vocab, MaxScores)
 	case t.MaxBytes == 0 || t.MaxBytes > MaxBytes || t.Most == 0 || t.Most > MaxEntries:
 		return reject("%d entries of %d bytes, wanted 1 to %d of at most %d", t.Most, t.MaxBytes, MaxEntries,
 			uint64(MaxBytes))
@@ -126,6 +130,10 @@ func (t Terms) Validate() error {
 	}
 	return t.shared()
 }
+
+// MaxVocab is how many tokens a model may have: twice those of the set, and 1,024 more, as vocabularies are padded.
+// Without a limit, a model of a few megabytes would take the memory of all evaluators by its scores.
+func (t Terms) MaxVocab() int { return 2*int(t.Vocab) + 1024 }
 
 // effort is what an evaluator may have to compute, in MiB of models times tokens of examples.
 func (t Terms) effort() uint64 {

@@ -17,6 +17,10 @@ func TestTermsOfAttackers(t *testing.T) {
 		"no time for the work": func(t *Terms) {
 			t.Examples, t.Length, t.MaxBytes, t.Most = MaxExamples, MaxLength, MaxBytes, MaxEntries
 		},
+		// 2^36 scores of one example would take 256 GiB of each evaluator
+		"scores that fill the memory": func(t *Terms) {
+			t.Vocab, t.Length, t.Judging = MaxVocab, MaxLength, MaxBlocks
+		},
 		"a model of a tebibyte": func(t *Terms) { t.MaxBytes, t.Judging = 1<<40, MaxBlocks },
 	} {
 		c := terms()

@@ -28,8 +28,15 @@ const (
 // ErrExamples is wrapped by errors about examples that the model cannot predict.
 var ErrExamples = errors.New("exampleloss: not examples of this model")
 
-// batchTokens is about how many tokens are computed at once.
-const batchTokens = 1024
+// What is computed at once: about so many tokens, and, of more than one example, at most so many scores of tokens.
+const (
+	batchTokens = 1024
+	batchScores = 1 << 24
+)
+
+// arrays is how many arrays of the scores of a batch are in memory at most: the scores, their exponentials, and the
+// probabilities of this batch and of the one before.
+const arrays = 4
 
 // Measure returns the mean loss of each example over its tokens after the first, in units of which a nat has 2^20,
 // rounded down. Tokens have their losses rounded to the nearest unit. The tensors are float32, by the names of
@@ -83,11 +90,26 @@ func newSet(c architecture.Config, tensors map[string]*tensor.Tensor, examples [
 		return nil, err
 	}
 	s := &set{c: c, in: map[string]*tensor.Tensor{}, examples: examples, length: length, threads: threads,
-		rows: max(1, min(batchTokens/length, len(examples)))}
+		rows: min(rows(c, length), len(examples))}
 	for _, n := range c.Tensors() {
 		s.in[optimizer.Param+n.Name] = tensors[n.Name]
 	}
 	return s, nil
+}
+
+// rows is how many examples of a length are computed at once, at most.
+func rows(c architecture.Config, length int) int {
+	return max(1, min(batchTokens/length, batchScores/(length*c.VocabSize())))
+}
+
+// Bytes is the memory that scores of tokens take while the losses of a model on examples are computed, besides its
+// tensors. The error wraps ErrExamples if the model cannot predict them.
+func Bytes(c architecture.Config, examples [][]uint32) (int64, error) {
+	length, err := longest(c, examples)
+	if err != nil {
+		return 0, err
+	}
+	return arrays * 4 * int64(rows(c, length)) * int64(length) * int64(c.VocabSize()), nil
 }
 
 // losses are those of the examples by a program of tokenloss.LogProbs. progress and also may be nil; also has all
@@ -102,6 +124,7 @@ func (s *set) losses(ctx context.Context, by func(c architecture.Config, rows, l
 	if err != nil {
 		return nil, err
 	}
+	defer exec.Release()
 	losses := make([]uint32, 0, len(s.examples))
 	for batch := range slices.Chunk(s.examples, s.rows) {
 		if err := ctx.Err(); err != nil {

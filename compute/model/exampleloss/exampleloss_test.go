@@ -77,6 +77,29 @@ func alone(t *testing.T, c architecture.Config, tensors map[string]*tensor.Tenso
 	return float64(out["loss"].F32()[0])
 }
 
+// The scores of a batch have a limit, whatever the vocabulary of a model is, and the memory for them is known before.
+func TestScoresHaveALimit(t *testing.T) {
+	for _, x := range []struct{ vocab, length, rows int }{{11, 8, 128}, {50257, 8, 41}, {1 << 17, 8, 16}, {1 << 22, 8, 1}} {
+		raw := modeltest.GPT2()
+		raw["vocab_size"] = x.vocab
+		c, err := architecture.Parse(architecture.GPT2, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples := slices.Repeat([][]uint32{make([]uint32, x.length+1)}, 200)
+		s, err := newSet(c, nil, examples, 1)
+		if err != nil || s.rows != x.rows {
+			t.Errorf("%+v: %d rows, %v", x, s.rows, err)
+		}
+		if n, err := Bytes(c, examples); err != nil || n != int64(x.vocab*x.length*x.rows)*4*arrays {
+			t.Errorf("%+v: %d bytes, %v", x, n, err)
+		}
+		if _, err := Bytes(c, [][]uint32{make([]uint32, 10)}); !errors.Is(err, ErrExamples) {
+			t.Error(err)
+		}
+	}
+}
+
 // A loss that is not a number is the largest, and one below zero is zero.
 func TestMean(t *testing.T) {
 	nan := float32(math.NaN())
