@@ -171,7 +171,7 @@ func (c Client) Committee(ctx context.Context, id uint64) (a Assembly, err error
 		}
 		page, err := query.List[committee.Member](r.GetMembers(), nil)
 		a.All = append(a.All, page...)
-		if err != nil || len(page) == 0 || len(a.All) >= int(a.Members) {
+		if err != nil || len(page) == 0 || len(a.All) >= min(int(a.Members), committee.MaxMembers) {
 			return a, err
 		}
 		next.After = page[len(page)-1].Account

@@ -53,5 +53,6 @@ func convene(d draw.Source, host string, in coin.Coin, amount uint64) sdk.Msg {
 		Drawn: uint32(d.UpTo(1, 3)), Stake: 1_000_000, Window: uint32(d.UpTo(1, 4)), Members: 4, Job: canon.Sum("job"),
 		Round: arena.Terms{Title: fmt.Sprintf("%x", d.Uint64()), Denom: in.Denom, Bond: amount / 20, Fee: amount / 500,
 			Panel: uint32(d.UpTo(2, 3)) | 1, Examples: 100, Vocab: 10, Length: 10, MaxBytes: 1000, Entering: blocks(),
-			Revealing: blocks(), Judging: blocks(), Tokenizer: canon.Sum("tokenizer"), About: url}})
+			Revealing: blocks(), Judging: blocks(), Tokenizer: canon.Sum("tokenizer"), About: url,
+			Adjusted: rounds > 1}})
 }
