@@ -91,7 +91,7 @@ func (o *federatedOwner) between(to string) {
 			}
 			if host != nil {
 				host()
-				return
+				panic(http.ErrAbortHandler) // the message did not arrive: the owner sends it again
 			}
 			r.Body = readCloser{bytes.NewReader(b.Bytes())}
 		}

@@ -22,7 +22,8 @@ func (l *liar) Invoke(_ context.Context, _ string, _, reply any, _ ...grpc.CallO
 	l.asked++
 	*reply.(*arenapb.QueryCommitteeResponse) = arenapb.QueryCommitteeResponse{
 		Committee: canon.MustMarshal(committee.Committee{ID: 1, Members: 1 << 31}),
-		Members:   [][]byte{canon.MustMarshal(committee.Member{Account: "a"}), canon.MustMarshal(committee.Member{Account: "b"})}}
+		Members: [][]byte{canon.MustMarshal(committee.Member{Account: "a"}),
+			canon.MustMarshal(committee.Member{Account: "b"})}}
 	return nil
 }
 

@@ -28,10 +28,10 @@ const (
 // ErrExamples is wrapped by errors about examples that the model cannot predict.
 var ErrExamples = errors.New("exampleloss: not examples of this model")
 
-// What is computed at once: about so many tokens, and, of more than one example, at most so many scores of tokens.
+// Limits of a batch. One of a single example may have more.
 const (
 	batchTokens = 1024
-	batchScores = 1 << 24
+	batchScores = 1 << 24 // of tokens: one for each position and each token of the vocabulary
 )
 
 // arrays is how many arrays of the scores of a batch are in memory at most: the scores, their exponentials, and the

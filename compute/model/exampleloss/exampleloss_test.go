@@ -79,7 +79,8 @@ func alone(t *testing.T, c architecture.Config, tensors map[string]*tensor.Tenso
 
 // The scores of a batch have a limit, whatever the vocabulary of a model is, and the memory for them is known before.
 func TestScoresHaveALimit(t *testing.T) {
-	for _, x := range []struct{ vocab, length, rows int }{{11, 8, 128}, {50257, 8, 41}, {1 << 17, 8, 16}, {1 << 22, 8, 1}} {
+	for _, x := range []struct{ vocab, length, rows int }{{11, 8, 128}, {50257, 8, 41}, {1 << 17, 8, 16},
+		{1 << 22, 8, 1}} {
 		raw := modeltest.GPT2()
 		raw["vocab_size"] = x.vocab
 		c, err := architecture.Parse(architecture.GPT2, raw)
