@@ -6,6 +6,7 @@
 package worker
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -145,8 +146,11 @@ func (w *Worker) units() (actions []role.Action) {
 			case w.suspect(id, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
 				actions = append(actions, role.Unmask{Work: id, Nonce: w.nonce(id), Segments: commit.Segments})
 			case w.part.Paused() && !computed: // to reveal it, it would have to be trained again
-			case (l.Round < s.Round || s.Phase != progress.Train) && !w.revealed[id] && !u.Draws && !u.Commit.Diverged():
-				actions = append(actions, role.Reveal{Work: id, Base: l.Base, CID: u.Commit.UpdateCID})
+			case (l.Round < s.Round || s.Phase != progress.Train) && !w.revealed[id] && !u.Draws:
+				// a stage that diverged has no update, and shows the values that it has exchanged
+				if cid := cmp.Or(u.Commit.UpdateCID, u.Commit.HandedState.CID); cid != "" {
+					actions = append(actions, role.Reveal{Work: id, Base: l.Base, CID: cid})
+				}
 			}
 		}
 	}

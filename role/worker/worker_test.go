@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -55,6 +56,23 @@ func want(t *testing.T, when string, got []role.Action, names ...string) {
 
 func unit(worker string, s work.Status, cid string) *work.Unit {
 	return &work.Unit{Worker: worker, Status: s, Commit: work.Commitment{UpdateCID: cid}}
+}
+
+// A stage whose values are not finite has no update. Verifiers execute it from the values that it has exchanged, and
+// could not audit it if it kept them. A diverged unit that is no stage has nothing to show.
+func TestStageThatDivergedShowsItsValues(t *testing.T) {
+	w := New(me)
+	stage, whole := unit(me, work.Committed, ""), unit(me, work.Committed, "")
+	stage.Commit.Links = []work.Exchanged{{Frames: 1}}
+	stage.Commit.HandedState.CID = "values"
+	w.Step(role.Block{Height: 1, Run: state(progress.Attest, stage, whole)})
+	w.Step(role.Loaded{Action: role.Load{Checkpoint: base}})
+	got := w.Step(role.Block{Height: 2, Run: state(progress.Attest, stage, whole)})
+	show := role.Reveal{Work: stage.ID(0), Base: base, CID: "values"}
+	reveals := slices.DeleteFunc(got, func(a role.Action) bool { return fmt.Sprintf("%T", a) != "role.Reveal" })
+	if !slices.Equal(reveals, []role.Action{show}) {
+		t.Errorf("it reveals %+v", reveals)
+	}
 }
 
 // A round as one worker lives it. Its update stays hidden until the last commitment of the round is in.
