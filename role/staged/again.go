@@ -167,31 +167,38 @@ func (x *Engine) later(at place, holders []string) bool {
 }
 
 // fetch gets the values that a stage has received from those that keep them: itself, or those that sent them, which
-// keep the same blobs.
+// keep the same blobs. A record of either may name values that were not exchanged: the heads of the links decide.
 func (x *Engine) fetch(ctx context.Context, replica work.Units, stage int, holders []string) (*values, error) {
-	v, steps := newValues(), x.Task().Spec.StepsOf(replica[stage].Index)
+	v, mine := newValues(), replica[stage]
+	steps := x.Task().Spec.StepsOf(mine.Index)
 	for i, l := range link.OfStage(x.plan, stage) {
 		if int(l.To) != stage {
 			continue
 		}
-		err := x.from(ctx, v, replica[stage], i, l, steps, holders)
+		if i >= len(mine.Commit.Links) {
+			return nil, fmt.Errorf("staged: unit %d has committed to no link %d", mine.Index, i)
+		}
+		err := x.from(ctx, v, mine, i, l, steps, holders)
+		if err == nil {
+			err = v.under(x.plan, l, steps, mine.Commit.Links[i])
+		}
 		if err == nil {
 			continue
 		}
 		sender := replica[l.From]
 		at := slices.Index(link.OfStage(x.plan, int(l.From)), l)
-		if err = errors.Join(err, x.from(ctx, v, sender, at, l, steps, holders)); ctx.Err() != nil {
+		failed := x.from(ctx, v, sender, at, l, steps, holders)
+		if failed == nil {
+			failed = v.under(x.plan, l, steps, mine.Commit.Links[i])
+		}
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if ok, failed := v.agrees(x.plan, stage, steps, replica[stage].Commit); failed != nil || !ok {
+		if failed != nil {
 			return nil, errors.Join(err, failed)
 		}
 	}
-	ok, err := v.agrees(x.plan, stage, steps, replica[stage].Commit)
-	if err == nil && !ok {
-		err = fmt.Errorf("staged: the values that unit %d names are not those that were exchanged", replica[stage].Index)
-	}
-	return v, err
+	return v, nil
 }
 
 // from gets the values of a link as the record of a unit names them.

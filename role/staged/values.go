@@ -105,6 +105,16 @@ func (v *values) read(p *stages.Plan, l terms.Link, step uint32, b []byte) error
 	return nil
 }
 
+// under reports, as an error, that the values of a link are not under the head of it in a commitment.
+func (v *values) under(p *stages.Plan, l terms.Link, steps uint32, committed work.Exchanged) error {
+	h, err := v.head(p, l, steps)
+	if err == nil && h != committed.Chain {
+		err = fmt.Errorf("staged: the values of the link from stage %d to stage %d are not those that were exchanged",
+			l.From, l.To)
+	}
+	return err
+}
+
 // agrees reports whether what is received on the links of a stage is under the heads of a commitment.
 func (v *values) agrees(p *stages.Plan, stage int, steps uint32, c work.Commitment) (bool, error) {
 	for i, l := range link.OfStage(p, stage) {
