@@ -13,8 +13,9 @@ import (
 	"github.com/starling-network/starling/protocol/catalog"
 )
 
-// The network verifies proofs of answers and of sums about a listed model, which have no parent, at the fee of others.
-// It refuses those of other files, of another account, under a key of another kind, and with one changed byte.
+// The network verifies proofs of answers and of sums about a listed model, which have no parent, at the fee of others
+// and that of each further commitment. It refuses those of other files, of another account, under a key of another
+// kind, and with one changed byte.
 func TestProofsOfOtherKinds(t *testing.T) {
 	a, k, ctx := open(t)
 	files, server := canon.Sum("files"), messages{k}
@@ -32,7 +33,7 @@ func TestProofsOfOtherKinds(t *testing.T) {
 		}
 		return r.Digest
 	}
-	ofAnswers, ofSums := register(answers), register(sums)
+	ofAnswers, ofSums, used := register(answers), register(sums), map[verifier.Kind]uint64{}
 	for _, c := range []struct {
 		kind       verifier.Kind
 		key, other []byte
@@ -71,9 +72,12 @@ func TestProofsOfOtherKinds(t *testing.T) {
 			Proof: good}); err != nil {
 			t.Fatal(err)
 		}
-		if used := ctx.GasMeter().GasConsumed() - before; used < proofGas {
-			t.Errorf("%s: a proof costs %d", c.kind, used)
+		if used[c.kind] = ctx.GasMeter().GasConsumed() - before; used[c.kind] < proofGas {
+			t.Errorf("%s: a proof costs %d", c.kind, used[c.kind])
 		}
+	}
+	if one, two := used[verifier.Inference], used[verifier.Aggregation]; two < one+commitmentGas {
+		t.Errorf("a proof with two commitments costs %d, one with one %d", two, one)
 	}
 	shown, err := Queries{k}.Proofs(ctx, &catalogpb.QueryProofsRequest{Listing: 2})
 	if err != nil || len(shown.Proofs) != 2 {

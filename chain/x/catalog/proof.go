@@ -18,11 +18,13 @@ import (
 	"github.com/starling-network/starling/protocol/catalog"
 )
 
-// Gas of proofs, whatever their size, in addition to that of the SDK for the bytes of the transaction and of the store:
-// of one that is verified, and of a key whose points are checked.
+// Gas of proofs, in addition to that of the SDK for the bytes of the transaction and of the store: of one that is
+// verified, of each commitment of it after the first, which takes a pairing and two points of a key, and of a key whose
+// points are checked.
 const (
-	proofGas = 4_000_000
-	keyGas   = 2_000_000
+	proofGas      = 4_000_000
+	commitmentGas = 50_000
+	keyGas        = 2_000_000
 )
 
 // Errors of proofs, in addition to those of packages proof and protocol/catalog.
@@ -97,6 +99,8 @@ func (k messages) proven(ctx context.Context, m *catalogpb.MsgProve) (p catalog.
 		return p, fmt.Errorf("%w: %s, listing %d", ErrOwner, m.Sender, l.ID)
 	}
 	c := made.Claim()
+	more := max(len(c.Commitments), 1) - 1
+	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(commitmentGas*uint64(more), "commitments")
 	if err := k.fits(ctx, l, m.Parent, c); err != nil {
 		return p, err
 	}
