@@ -55,6 +55,13 @@ func Encode(update []*tensor.Tensor, clip, w float64) ([]uint32, error) {
 	}
 }
 
+// Fits reports whether Encode can have returned values, of at least one element and a weight: a party that sees an
+// update of a stranger need not add one that is longer than its weight allows.
+func Fits(values []uint32) bool {
+	last := len(values) - 1
+	return last > 0 && values[last] <= Unit && norm(values[:last])
+}
+
 // norm reports whether the Euclidean norm of values is at most Unit.
 func norm(values []uint32) bool {
 	var high, low uint64

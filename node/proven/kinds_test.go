@@ -218,6 +218,20 @@ func TestSumsAreThoseOfTheGrid(t *testing.T) {
 	refuse("other tensors", changed(func(u *Update) { u.Names = []string{"a", "c"} }))
 }
 
+// One owner of a sum does not decide it: an update beyond the norm, or with a weight that takes those of others away, is
+// read by no adder.
+func TestUpdatesOfStrangersFitTheGrid(t *testing.T) {
+	for name, values := range map[string][]int32{"twice the norm": {2 * fixedpoint.Unit, 0, fixedpoint.Unit},
+		"the largest numbers": {math.MaxInt32, math.MinInt32, 1}, "a negative weight": {1, 2, -1},
+		"a weight above one": {1, 2, fixedpoint.Unit + 1}, "the norm": {0, -fixedpoint.Unit, fixedpoint.Unit}} {
+		u := Update{Clip: math.Float64bits(1), Names: []string{"a"}, Shapes: [][]int{{2}}, Values: values}
+		if _, err := DecodeUpdate(u.Encode()); (err == nil) != (name == "the norm") || err != nil &&
+			!errors.Is(err, ErrUpdate) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func FuzzDecodeUpdate(f *testing.F) {
 	f.Add(Update{Clip: math.Float64bits(1), Names: []string{"a"}, Shapes: [][]int{{2}}, Values: []int32{1, 2, 3}}.Encode())
 	f.Add([]byte(updateMagic))

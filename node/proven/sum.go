@@ -83,7 +83,7 @@ func EncodeUpdate(name string, clip, weight float64) (u Update, err error) {
 	return u, nil
 }
 
-// shapes are those of the tensors; the values are theirs and the weight.
+// shapes are those of the tensors; the values are theirs and the weight, on the grid.
 func (u Update) shapes() (list []tensor.Shape, err error) {
 	n := 1
 	if len(u.Names) == 0 || len(u.Names) > maxTensors || len(u.Names) != len(u.Shapes) || !slices.IsSorted(u.Names) ||
@@ -105,6 +105,14 @@ func (u Update) shapes() (list []tensor.Shape, err error) {
 	}
 	if n != len(u.Values) {
 		return nil, fmt.Errorf("%w: %d values for tensors of %d and a weight", ErrUpdate, len(u.Values), n-1)
+	}
+	grid := make([]uint32, n)
+	for i, v := range u.Values {
+		grid[i] = uint32(v)
+	}
+	if !fixedpoint.Fits(grid) {
+		return nil, fmt.Errorf("%w: its values are longer than the clipping norm, or its weight %d is outside 0..%d",
+			ErrUpdate, u.Values[n-1], fixedpoint.Unit)
 	}
 	return list, nil
 }
