@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/starling-network/starling/client"
@@ -79,6 +80,14 @@ func booked(found []rundir.Explanation,
 	return list, nil
 }
 
+// text is a cell that a spreadsheet takes for no formula (OWASP, CSV injection): jobs and reasons have words of others.
+func text(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}
+
 // WriteCSV writes a line of names and one of each booking, as spreadsheets read them (RFC 4180), with the coin of
 // each amount. With value each has its worth and the unit of it.
 func WriteCSV(w io.Writer, list []Booking, value bool) error {
@@ -97,10 +106,10 @@ func WriteCSV(w io.Writer, list []Booking, value bool) error {
 		if uzen < 0 {
 			sign, uzen = "-", -uzen
 		}
-		row := []string{at, sign + b.Coin.Amount(uint64(uzen)), b.Coin.Name(), b.Job, string(b.Kind),
-			strconv.FormatInt(b.Height, 10), b.Transaction, b.Why}
+		row := []string{at, sign + b.Coin.Amount(uint64(uzen)), b.Coin.Name(), text(b.Job), string(b.Kind),
+			strconv.FormatInt(b.Height, 10), b.Transaction, text(b.Why)}
 		if value {
-			row = append(row, b.Value, b.Unit)
+			row = append(row, b.Value, text(b.Unit))
 		}
 		_ = out.Write(row)
 	}

@@ -45,3 +45,17 @@ func TestBookings(t *testing.T) {
 		t.Errorf("%s", text.String())
 	}
 }
+
+// A cell that begins as a formula is text to a spreadsheet; a negative amount stays a number.
+func TestCellsAreNoFormulas(t *testing.T) {
+	var out strings.Builder
+	list := []Booking{{Uzen: -1, Job: `=HYPERLINK("http://x")`, Kind: reward.Slash, Height: 3, Why: "@SUM(1)", Value: "-0.10",
+		Unit: "+EUR"}}
+	if err := WriteCSV(&out, list, true); err != nil {
+		t.Fatal(err)
+	}
+	const want = `,-0.000001,ZEN,"'=HYPERLINK(""http://x"")",slash,3,,'@SUM(1),-0.10,'+EUR` + "\n"
+	if _, row, _ := strings.Cut(out.String(), "\n"); row != want {
+		t.Errorf("%s", row)
+	}
+}
