@@ -49,8 +49,8 @@ func TestBookings(t *testing.T) {
 // A cell that begins as a formula is text to a spreadsheet; a negative amount stays a number.
 func TestCellsAreNoFormulas(t *testing.T) {
 	var out strings.Builder
-	list := []Booking{{Uzen: -1, Job: `=HYPERLINK("http://x")`, Kind: reward.Slash, Height: 3, Why: "@SUM(1)", Value: "-0.10",
-		Unit: "+EUR"}}
+	list := []Booking{{Uzen: -1, Job: `=HYPERLINK("http://x")`, Kind: reward.Slash, Height: 3, Why: "@SUM(1)",
+		Value: "-0.10", Unit: "+EUR"}}
 	if err := WriteCSV(&out, list, true); err != nil {
 		t.Fatal(err)
 	}

@@ -218,8 +218,8 @@ func TestSumsAreThoseOfTheGrid(t *testing.T) {
 	refuse("other tensors", changed(func(u *Update) { u.Names = []string{"a", "c"} }))
 }
 
-// One owner of a sum does not decide it: an update beyond the norm, or with a weight that takes those of others away, is
-// read by no adder.
+// One owner of a sum does not decide it: an update beyond the norm, or with a weight that takes those of others away,
+// is read by no adder.
 func TestUpdatesOfStrangersFitTheGrid(t *testing.T) {
 	for name, values := range map[string][]int32{"twice the norm": {2 * fixedpoint.Unit, 0, fixedpoint.Unit},
 		"the largest numbers": {math.MaxInt32, math.MinInt32, 1}, "a negative weight": {1, 2, -1},

@@ -128,8 +128,8 @@ func FuzzDecode(f *testing.F) {
 		Outputs: make([]byte, 16)}
 	f.Add(Proof{s, make([]byte, 32), make([]byte, 160)}.Encode())
 	f.Add(Key{Shape: s.Shape, Points: make([]byte, equation.KeyBytes(5, 1))}.Encode())
-	far := Statement{Model: s.Model, Shape: Shape{[]uint32{2, 2, 2, 2, 2, 2, 2}}, Exponents: []int16{-200, -200, -200, -200,
-		-200, -200}, Pixels: s.Pixels, Outputs: bytes.Repeat([]byte{127}, 16)}
+	far := Statement{Model: s.Model, Shape: Shape{[]uint32{2, 2, 2, 2, 2, 2, 2}},
+		Exponents: []int16{-200, -200, -200, -200, -200, -200}, Pixels: s.Pixels, Outputs: bytes.Repeat([]byte{127}, 16)}
 	f.Add(Proof{far, make([]byte, 32), make([]byte, 160)}.Encode())
 	f.Add([]byte(Magic))
 	f.Fuzz(func(t *testing.T, data []byte) {

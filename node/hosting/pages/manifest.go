@@ -132,7 +132,7 @@ func (m Manifest) validate() error {
 	return nil
 }
 
-// named reports whether a reader can write a file of a name beside files before it: below its folder, not hidden, as a
+// named reports whether a reader can write a file of a name next to files before it: below its folder, not hidden, as a
 // program would take it for settings, and not below a file.
 func named(name string, files map[string]bool) bool {
 	if !fs.ValidPath(name) || len(name) > maxName || strings.ContainsAny(name, "\\:\x00") ||
