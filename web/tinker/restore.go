@@ -14,9 +14,12 @@ import (
 	"github.com/starling-network/starling/web/tinker/work"
 )
 
+// stepName is the operation after which the requests before it have no effect on later ones.
+const stepName = "optim_step"
+
 // replays read those requests that a server makes again if the one before it did not answer them: they change a model.
 var replays = map[string]func(s *Server, r request) (job, error){"forward_backward": (*Server).pass,
-	"optim_step": (*Server).step, "load_weights": (*Server).load}
+	stepName: (*Server).step, "load_weights": (*Server).load}
 
 // Restore keeps the models of the engine, which is Lasting, and the requests to them in a folder, and continues with
 // those of the server before this one.
@@ -114,7 +117,7 @@ func answers(ctx context.Context, one *journal.Log, name string, log *slog.Logge
 		if ctx.Err() != nil {
 			return
 		}
-		ends := name == "optim_step" || name == "load_weights" && f.Err == nil
+		ends := name == stepName || name == "load_weights" && f.Err == nil
 		if err := one.Answer(f.ID, f.Result, f.Err, ends); err != nil && log != nil {
 			log.Error("a result is not kept", "request_id", f.ID, "err", err)
 		}
@@ -144,7 +147,7 @@ func addLogged(s *Server, l *journal.Log, name string, r request, j job) (string
 	id := clients.NewID("request")
 	e := journal.Entry{ID: id, Name: name, Number: j.number, By: r.by,
 		Digest: clients.Digest(r.body), Body: r.body}
-	if err := l.Ask(e); err != nil {
+	if err := l.Ask(e, name == stepName); err != nil {
 		return "", err
 	}
 	_, err := s.queue.Add(id, len(r.body), func() (any, error) { return j.do(id) }, answers(s.ctx, l, name, s.config.Log))

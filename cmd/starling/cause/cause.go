@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/simulate"
+	"github.com/starling-network/starling/web/failure"
 )
 
 // Explain explains an error that a command returns as a package below gave it: its code, what to do, and the exit code.
@@ -113,7 +114,10 @@ func machineCause(err error) error {
 	file, onFile := errors.AsType[*fs.PathError](err)
 	port, onPort := errors.AsType[*net.OpError](err)
 	program, onProgram := errors.AsType[*exec.Error](err)
+	known, coded := errors.AsType[*failure.Error](err)
 	switch {
+	case coded:
+		p.Code, p.What, p.Why, p.Fix = known.Code, known.Detail, "", known.Fix
 	case errors.Is(err, simulate.ErrNoParty):
 		p.Code, p.What, p.Why, p.Fix, exit = "USAGE", err.Error(), "", "name one of the parties of the job",
 			terminal.ExitUsage

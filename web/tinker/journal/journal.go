@@ -4,7 +4,6 @@
 package journal
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +19,11 @@ import (
 	"github.com/starling-network/starling/web/failure"
 )
 
-// maxBytes bounds the requests of a model that are kept.
-const maxBytes = 256 << 20
+// Limits of the file of a model.
+const (
+	maxBytes = 256 << 20 // for requests
+	reserve  = 16 << 20  // of these, for steps alone: after a step there is room again
+)
 
 // Head says of which client a model is, and how it was created.
 type Head struct {
@@ -47,24 +49,17 @@ type Entry struct {
 	Err      *failure.Error  `json:"error,omitempty"`
 }
 
-// line is one of a file: the first has a head, and each other one a request, an answer, or a request that was not
-// taken.
-type line struct {
-	Head   *Head  `json:"head,omitempty"`
-	Ask    *Entry `json:"ask,omitempty"`
-	Answer *Entry `json:"answer,omitempty"`
-	Drop   string `json:"drop,omitempty"`
-}
-
 // Log is the file of a model. It is safe for concurrent use.
 type Log struct {
 	Head Head
 	path string
 
-	mu   sync.Mutex
-	f    *os.File // nil: it is removed
-	size int
-	all  []*Entry
+	mu     sync.Mutex
+	f      file // nil: the file is not as it should be, and is written again before something is added
+	closed bool
+	size   int // bytes of the file
+	freed  int // bytes of it, at least, that it need not have any more
+	all    []*Entry
 }
 
 const suffix = ".log"
@@ -72,11 +67,11 @@ const suffix = ".log"
 // New begins the log of a model in a folder.
 func New(dir string, h Head) (*Log, error) {
 	l := &Log{Head: h, path: filepath.Join(dir, h.Model+suffix)}
-	return l, l.rewrite()
+	return l, storing(l.rewrite())
 }
 
-// Open reads the logs of a folder. A line that was not written to its end is left out, as its request was not
-// answered.
+// Open reads the logs of a folder. A line that was not written to its end is left out, as the process ended before it
+// took the request or told the result. Other damage is an error LOG_DAMAGED that names the file.
 func Open(dir string) (all []*Log, err error) {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -90,7 +85,7 @@ func Open(dir string) (all []*Log, err error) {
 		text, err := os.ReadFile(l.path)
 		if err == nil {
 			if err = l.read(text); err == nil {
-				err = l.rewrite()
+				err = storing(l.rewrite())
 			}
 		}
 		if err != nil {
@@ -99,29 +94,6 @@ func Open(dir string) (all []*Log, err error) {
 		all = append(all, l)
 	}
 	return all, err
-}
-
-func (l *Log) read(text []byte) error {
-	for n, part := range bytes.SplitAfter(text, []byte("\n")) {
-		var x line
-		switch err := json.Unmarshal(part, &x); {
-		case err != nil && n > 0 && !bytes.HasSuffix(part, []byte("\n")):
-			return nil
-		case err != nil:
-			return err
-		case (n == 0) != (x.Head != nil):
-			return errors.New("the first line alone says of which model it is")
-		case x.Head != nil:
-			l.Head = *x.Head
-		case x.Ask != nil:
-			l.all = append(l.all, x.Ask)
-		case x.Answer != nil:
-			l.answer(x.Answer)
-		default:
-			l.drop(x.Drop)
-		}
-	}
-	return nil
 }
 
 // Entries are the requests that are kept, in their order, and how many of them have no effect on later ones.
@@ -136,23 +108,35 @@ func (l *Log) Entries() (all []Entry, ended int) {
 	return all, ended
 }
 
-// Ask notes a request before it is taken. Requests before the last step that is answered are forgotten.
-func (l *Log) Ask(e Entry) error {
+// Ask notes a request before it is taken. Requests before the last step that is answered are forgotten. Steps says that
+// it is a step. A request is refused if the file has no room for it, and then is not noted.
+func (l *Log) Ask(e Entry, steps bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.size+len(e.Body) > maxBytes {
+	most := maxBytes
+	if !steps {
+		most -= reserve
+	}
+	if l.forget() || l.size+len(e.Body) > most && l.freed > 0 {
+		if err := l.rewrite(); err != nil {
+			return storing(err)
+		}
+	}
+	if l.size+len(e.Body) > most {
 		return &failure.Error{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL",
 			Detail: "too much was sent since the last step of the model", Fix: "send optim_step, and wait for its result",
 			Retry: time.Second}
 	}
 	l.all = append(l.all, &e)
-	if l.forget() {
-		return l.rewrite()
+	err := l.write(line{Ask: &e})
+	if err != nil {
+		l.drop(e.ID)
 	}
-	return l.write(line{Ask: &e})
+	return storing(err)
 }
 
-// Answer notes the result of a request. Ends says that requests before it have no effect on later ones.
+// Answer notes the result of a request. Ends says that requests before it have no effect on later ones. If it cannot be
+// written, the next request is not noted before it is.
 func (l *Log) Answer(id string, result json.RawMessage, wrong *failure.Error, ends bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,8 +157,7 @@ func (l *Log) Drop(id string) error {
 func (l *Log) Remove() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.close()
-	return errors.Join(err, os.Remove(l.path))
+	return errors.Join(l.close(), os.Remove(l.path))
 }
 
 // Close ends the log, and leaves its file.
@@ -185,12 +168,8 @@ func (l *Log) Close() error {
 }
 
 func (l *Log) close() error {
-	if l.f == nil {
-		return nil
-	}
-	err := l.f.Close()
-	l.f = nil
-	return err
+	l.closed = true
+	return l.leave()
 }
 
 func (l *Log) answer(a *Entry) {
@@ -219,53 +198,11 @@ func (l *Log) forget() bool {
 		}
 	}
 	for i := range last + 1 {
+		l.freed += len(l.all[i].Body)
 		l.all[i].Body = nil
 	}
 	if before >= 0 {
 		l.all = slices.Delete(l.all, 0, before+1)
 	}
 	return before >= 0
-}
-
-// rewrite writes the file with the requests that are kept.
-func (l *Log) rewrite() error {
-	var b bytes.Buffer
-	lines := []line{{Head: &l.Head}}
-	for _, e := range l.all {
-		lines = append(lines, line{Ask: e})
-	}
-	for _, x := range lines {
-		text, err := json.Marshal(x)
-		if err != nil {
-			return err
-		}
-		b.Write(append(text, '\n'))
-	}
-	if err := errors.Join(l.close(), os.MkdirAll(filepath.Dir(l.path), 0o755)); err != nil {
-		return err
-	}
-	part := l.path + ".part"
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b.Bytes())
-	if err = errors.Join(err, f.Sync(), os.Rename(part, l.path)); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	l.f, l.size = f, b.Len()
-	return nil
-}
-
-func (l *Log) write(x line) error {
-	if l.f == nil {
-		return nil
-	}
-	text, err := json.Marshal(x)
-	if err != nil {
-		return err
-	}
-	l.size += len(text) + 1
-	_, err = l.f.Write(append(text, '\n'))
-	return errors.Join(err, l.f.Sync())
 }
