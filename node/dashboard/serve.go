@@ -65,7 +65,7 @@ func (o WebOptions) OpenListener(ctx context.Context) (net.Listener, error) {
 }
 
 func (o WebOptions) Serve(ctx context.Context, l net.Listener, c web.Config) error {
-	if o.Tokens != "" {
+	if o.Tokens != "" && c.Tokens == nil {
 		tokens, err := access.ReadTokens(o.Tokens)
 		if err != nil {
 			return errors.Join(err, l.Close())

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/node/tuning"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/tinker"
 )
 
@@ -76,8 +77,13 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	defer models.Close()
 	c.Launcher, c.Files, c.Tuner, c.Models = jobs, shelf, tuner, models
 	if o.Loops != nil {
+		if o.Tokens != "" {
+			if c.Tokens, err = access.ReadTokens(o.Tokens); err != nil {
+				return errors.Join(err, l.Close())
+			}
+		}
 		o.Loops.Orders.Ledger = spending.Shared{Lock: &jobs.mu, By: jobs.spent}
-		if c.Loops, _, err = o.Loops.Open(ctx, payer, tinker.Config{Log: o.Log}); err != nil {
+		if c.Loops, _, err = o.Loops.Open(ctx, payer, tinker.Config{Log: o.Log, Tokens: c.Tokens}); err != nil {
 			return errors.Join(err, l.Close())
 		}
 	}

@@ -41,6 +41,7 @@ const maxSaved = 256
 // description is what a folder of saved weights says of them.
 type description struct {
 	Base      string `json:"base_model"`
+	Token     string `json:"token,omitempty"` // digest of the one with which they were saved; "": all tokens see them
 	Rank      int    `json:"lora_rank,omitempty"`
 	Attention bool   `json:"train_attn,omitempty"`
 	Feed      bool   `json:"train_mlp,omitempty"`
@@ -139,7 +140,7 @@ func (t *Trainer) write(m *model, p tinker.Path) error {
 		}
 	}
 	c := m.create
-	d := description{Base: t.base.Name, Rank: c.Rank, Attention: c.Attention, Feed: c.Feed, Unembeds: c.Unembeds,
+	d := description{Base: t.base.Name, Token: p.By, Rank: c.Rank, Attention: c.Attention, Feed: c.Feed, Unembeds: c.Unembeds,
 		Steps: m.steps}
 	if err := folder.WriteJSON(filepath.Join(part, describedFile), d); err != nil {
 		return err
@@ -217,6 +218,8 @@ func (t *Trainer) described(p tinker.Path) (d description, c tinker.Create, err 
 		return d, c, missing(p)
 	case err != nil:
 		return d, c, err
+	case d.Token != "" && p.By != "" && d.Token != p.By:
+		return d, c, missing(p)
 	case d.Base != t.base.Name:
 		return d, c, failure.New(http.StatusConflict, "WEIGHTS_OTHER", "the weights are of the base model "+d.Base,
 			"load them at a server of that model")

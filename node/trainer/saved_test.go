@@ -153,3 +153,40 @@ func TestSavedFolders(t *testing.T) {
 		t.Errorf("the only copy is gone: %v", err)
 	}
 }
+
+// TestSavedBy: weights that were saved with a token are there for it alone; those without one are there for all.
+func TestSavedBy(t *testing.T) {
+	e, err := Open(baseModel(t, false), Options{Out: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Create("m", tinker.Create{Rank: 2, Attention: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{tinker.Training, tinker.Sampling} {
+		for _, by := range []string{"a", ""} {
+			p := tinker.Path{Model: "m", Kind: kind, Name: "w" + by, By: by}
+			if err := e.Save("m", p, true); err != nil {
+				t.Fatal(err)
+			}
+			for _, other := range []string{"a", "b", ""} {
+				p.By = other
+				_, saved := e.Saved(p)
+				_, found := e.find(&p)
+				load := e.Load("m", p, true)
+				if want := by == "a" && other == "b"; (saved != nil) != want || (found != nil) != want || (load != nil) != want {
+					t.Errorf("%s of %q for %q: %v, %v, %v", kind, by, other, saved, found, load)
+				}
+			}
+		}
+	}
+	p := tinker.Path{Model: "m", Kind: tinker.Sampling, Name: "kept", By: "a"}
+	if err := e.Save("m", p, false); err != nil {
+		t.Fatal(err)
+	}
+	_, mine := e.find(&p)
+	p.By = "b"
+	if _, others := e.find(&p); mine != nil || others == nil {
+		t.Errorf("weights in memory: %v, of another %v", mine, others)
+	}
+}

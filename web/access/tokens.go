@@ -123,6 +123,19 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 	return t, nil
 }
 
+// Number is how many tokens have a scope.
+func (t *Tokens) Number(scope string) (n int) {
+	if t == nil {
+		return 0
+	}
+	for _, b := range t.list {
+		if slices.Contains(b.scopes, scope) {
+			n++
+		}
+	}
+	return n
+}
+
 // limitsOf reads limits such as limit=25,10usdc, by the symbols of the coins; nil: they are none.
 func limitsOf(text string) map[string]uint64 {
 	list, named := strings.CutPrefix(text, limitPrefix)

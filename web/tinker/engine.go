@@ -123,8 +123,12 @@ type Sequence struct {
 	Stopped  bool // by the end of the text or a stop sequence, not by the number of tokens
 }
 
-// Path is an address of weights, tinker://MODEL/KIND/NAME.
-type Path struct{ Model, Kind, Name string }
+// Path is an address of weights, tinker://MODEL/KIND/NAME, as a client gives it. Weights that were saved with a token
+// are there for that token alone, and at a server without tokens for everybody.
+type Path struct {
+	Model, Kind, Name string
+	By                string `json:",omitempty"` // token of the client
+}
 
 // Kinds of weights.
 const (
@@ -143,7 +147,7 @@ func ParsePath(text string) (Path, bool) {
 	if !ok || len(parts) != 3 {
 		return Path{}, false
 	}
-	p := Path{parts[0], parts[1], parts[2]}
+	p := Path{Model: parts[0], Kind: parts[1], Name: parts[2]}
 	return p, validName(p.Model) && validName(p.Name) && (p.Kind == Training || p.Kind == Sampling)
 }
 

@@ -50,7 +50,7 @@ func restore(s *Server, e Lasting, l *journal.Log) error {
 	}
 	s.clients.Restore(h.Model, h.Session, h.Token, c)
 	s.logs.Put(l)
-	s.queue.Always(h.Request, func() (any, error) {
+	s.queue.Always(work.Piece{ID: h.Request, Owner: h.Token, Do: func() (any, error) {
 		err := e.Resume(h.Model, c)
 		if err == nil {
 			return created(h.Model), nil
@@ -63,14 +63,14 @@ func restore(s *Server, e Lasting, l *journal.Log) error {
 		err = errors.Join(err, l.Close()) // with it, the requests wait for a server that can continue
 		return nil, failure.New(http.StatusNotFound, "MODEL_LOST", "the model cannot be continued: "+err.Error(),
 			"create it again")
-	}, nil)
+	}})
 	all, ended := l.Entries()
 	for i, a := range all {
 		if a.Number != nil {
 			s.clients.Note(h.Model, *a.Number, a.Digest, a.ID)
 		}
 		if a.Answered {
-			s.queue.Keep(a.ID, a.Result, a.Err)
+			s.queue.Keep(a.ID, a.By.Token, a.Result, a.Err)
 		}
 		if i >= ended {
 			if err := again(s, l, a); err != nil {
@@ -96,10 +96,11 @@ func again(s *Server, l *journal.Log, a journal.Entry) error {
 		return j.do(a.ID)
 	}
 	if a.Answered {
-		s.queue.Always(clients.NewID("request"), do, nil)
+		s.queue.Always(work.Piece{ID: clients.NewID("request"), Do: do})
 		return nil
 	}
-	s.queue.Always(a.ID, do, answers(s.ctx, l, a.Name, s.config.Log))
+	s.queue.Always(work.Piece{ID: a.ID, Owner: a.By.Token, Do: do,
+		Ended: answers(s.ctx, l, a.Name, s.config.Log)})
 	return nil
 }
 
@@ -150,7 +151,8 @@ func addLogged(s *Server, l *journal.Log, name string, r request, j job) (string
 	if err := l.Ask(e, name == stepName); err != nil {
 		return "", err
 	}
-	_, err := s.queue.Add(id, len(r.body), func() (any, error) { return j.do(id) }, answers(s.ctx, l, name, s.config.Log))
+	_, err := s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body),
+		Do: func() (any, error) { return j.do(id) }, Ended: answers(s.ctx, l, name, s.config.Log)})
 	if err != nil {
 		return "", errors.Join(err, l.Drop(id))
 	}

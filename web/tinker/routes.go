@@ -71,13 +71,13 @@ func (s *Server) createModel(r request) (any, error) {
 	// The log is there before the client knows the name of the model, and can send it requests.
 	err = beginLog(s.logs, journal.Head{Model: name, Session: q.Session, Token: r.by.Token, Request: id}, c)
 	if err == nil {
-		_, err = s.queue.Add(id, len(r.body), func() (any, error) {
+		_, err = s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body), Do: func() (any, error) {
 			err := s.engine.Create(name, c)
 			if err != nil && s.ctx.Err() == nil {
 				s.forget(name)
 			}
 			return created(name), err
-		}, nil)
+		}})
 	}
 	if err != nil {
 		s.drop(name)
@@ -117,7 +117,7 @@ func (s *Server) unload(r request) (any, error) {
 	id, err := s.add(r, func(string) (any, error) {
 		s.forget(q.Model)
 		return map[string]any{"type": "unload_model", "model_id": q.Model}, nil
-	}, nil)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (s *Server) saved(r request, kind string) (job, error) {
 	if err := body.Decode(r.body, &q); err != nil {
 		return job{}, err
 	}
-	p, lasting := Path{q.Model, kind, q.Path}, true
+	p, lasting := Path{q.Model, kind, q.Path, r.by.Token}, true
 	if q.Path == "" && kind == Sampling && q.Sampler != nil {
 		p.Name, lasting = clients.NewID("kept"), false
 	}
@@ -220,7 +220,7 @@ func (s *Server) saved(r request, kind string) (job, error) {
 		if kind == Sampling {
 			answer["type"] = "save_weights_for_sampler"
 			if q.Sampler != nil {
-				answer["sampling_session_id"] = s.clients.Sample(p.String())
+				answer["sampling_session_id"] = s.clients.Sample(r.by.Token, p.String())
 			}
 		}
 		return answer, nil
@@ -236,6 +236,7 @@ func (s *Server) load(r request) (job, error) {
 	if !ok || p.Kind != Training {
 		return job{}, invalid("path", "%.200q is no tinker://MODEL/weights/NAME", q.Path)
 	}
+	p.By = r.by.Token
 	return job{q.Model, q.Sequence, func(string) (any, error) {
 		err := s.engine.Load(q.Model, p, q.Optimizer)
 		return map[string]any{"type": "load_weights", "path": p.String()}, err
@@ -251,6 +252,7 @@ func (s *Server) weightsInfo(r request) (any, error) {
 	if !ok {
 		return nil, invalid("tinker_path", "%.200q is no tinker://MODEL/weights/NAME", q.Path)
 	}
+	p.By = r.by.Token
 	c, err := s.engine.Saved(p)
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/web/tinker/work"
 )
 
-// weights are those that a client names by the base model or by a path: nil for the former.
-func (s *Server) weights(base, path string) (*Path, error) {
+// weights are those that the client with a token names by the base model or by a path: nil for the former.
+func (s *Server) weights(base, path, by string) (*Path, error) {
 	if (base == "") == (path == "") {
 		return nil, invalid("model_path", "give either base_model or model_path")
 	}
@@ -25,6 +25,7 @@ func (s *Server) weights(base, path string) (*Path, error) {
 	if !ok {
 		return nil, invalid("model_path", "%.200q is no tinker://MODEL/sampler_weights/NAME", path)
 	}
+	p.By = by
 	return &p, nil
 }
 
@@ -36,7 +37,7 @@ func (s *Server) createSampler(r request) (any, error) {
 	if err := s.clients.Touch(q.Session, r.by.Token); err != nil {
 		return nil, err
 	}
-	path, err := s.weights(q.Base, q.Path)
+	path, err := s.weights(q.Base, q.Path, r.by.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +45,11 @@ func (s *Server) createSampler(r request) (any, error) {
 	if path != nil {
 		name = path.String()
 	}
-	return map[string]any{"type": "create_sampling_session", "sampling_session_id": s.clients.Sample(name)}, nil
+	return map[string]any{"type": "create_sampling_session", "sampling_session_id": s.clients.Sample(r.by.Token, name)}, nil
 }
 
 func (s *Server) describeSampler(r request) (any, error) {
-	path, err := s.clients.Sampler(r.rest)
+	path, err := s.clients.Sampler(r.rest, r.by.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -93,14 +94,14 @@ func continued(s *Server, r request) (*work.Future, error) {
 	}
 	if q.Sampler != "" {
 		var err error
-		if q.Path, err = s.clients.Sampler(q.Sampler); err != nil {
+		if q.Path, err = s.clients.Sampler(q.Sampler, r.by.Token); err != nil {
 			return nil, err
 		}
 		if q.Base = ""; q.Path == "" {
 			q.Base = s.base.Name
 		}
 	}
-	from, err := s.weights(q.Base, q.Path)
+	from, err := s.weights(q.Base, q.Path, r.by.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +109,13 @@ func continued(s *Server, r request) (*work.Future, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.queue.Add(clients.NewID("request"), len(r.body), func() (any, error) {
+	return s.queue.Add(work.Piece{ID: clients.NewID("request"), Owner: r.by.Token, Bytes: len(r.body), Do: func() (any, error) {
 		got, err := s.engine.Sample(from, wanted)
 		if err != nil {
 			return nil, err
 		}
 		return got.answer(wanted), nil
-	}, nil)
+	}})
 }
 
 // answer is a result as JSON.

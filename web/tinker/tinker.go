@@ -21,7 +21,7 @@ import (
 
 // Config holds the access rules and the limits of a server.
 type Config struct {
-	Tokens *access.Tokens // that requests must carry; nil: none
+	Tokens *access.Tokens // that requests must carry, and that share the server; nil: none
 	Hosts  access.Hosts   // names of the server
 	Models int            // that are trained at once, at most
 	Log    *slog.Logger   // of failures; nil: nowhere
@@ -61,8 +61,9 @@ func New(ctx context.Context, e Engine, c Config) *Server {
 	if c.wait == 0 {
 		c.wait = patience
 	}
-	s := &Server{engine: e, base: e.Base(), config: c, clients: clients.New[Create](c.Models, time.Now),
-		queue: work.New(c.Log), logs: journal.NewLogs(), ctx: ctx}
+	tokens := max(1, c.Tokens.Number(access.Submit))
+	s := &Server{engine: e, base: e.Base(), config: c, clients: clients.New[Create](c.Models, tokens, time.Now),
+		queue: work.New(c.Log, tokens), logs: journal.NewLogs(), ctx: ctx}
 	s.all = operations(s)
 	go s.queue.Run(ctx)
 	return s
@@ -165,7 +166,7 @@ func submits(s *Server, name string, read func(r request) (job, error)) func(r r
 			if l := s.logs.Of(j.model); l != nil && replays[name] != nil {
 				return addLogged(s, l, name, r, j)
 			}
-			return s.add(r, j.do, nil)
+			return s.add(r, j.do)
 		})
 		if err != nil {
 			return nil, err
@@ -175,9 +176,10 @@ func submits(s *Server, name string, read func(r request) (job, error)) func(r r
 }
 
 // add puts work into the queue and returns the identifier of its future.
-func (s *Server) add(r request, do func(id string) (any, error), ended func(f *work.Future)) (string, error) {
+func (s *Server) add(r request, do func(id string) (any, error)) (string, error) {
 	id := clients.NewID("request")
-	_, err := s.queue.Add(id, len(r.body), func() (any, error) { return do(id) }, ended)
+	_, err := s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body),
+		Do: func() (any, error) { return do(id) }})
 	return id, err
 }
 
@@ -193,7 +195,8 @@ func promise(id, model string) any {
 // release has the engine drop models.
 func release(s *Server, models []string) {
 	for _, name := range models {
-		s.queue.Always(clients.NewID("request"), func() (any, error) { s.forget(name); return nil, nil }, nil)
+		s.queue.Always(work.Piece{ID: clients.NewID("request"),
+			Do: func() (any, error) { s.forget(name); return nil, nil }})
 	}
 }
 
@@ -202,7 +205,7 @@ func (s *Server) retrieve(r request) (any, error) {
 	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
-	f, err := s.queue.Find(q.ID)
+	f, err := s.queue.Find(q.ID, r.by.Token)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,9 @@ import (
 
 // Limits of sessions.
 const (
-	maxSessions = 64
-	maxSamplers = 4096 // sampling sessions; the oldest are dropped
+	maxSessions = 64   // at one token; each of several has a share
+	minSessions = 16   // that a token may have, however many there are
+	maxSamplers = 4096 // sampling sessions, shared as sessions are; the oldest of a token are dropped
 	maxSequence = 1024 // requests of a model of which a repetition is recognised
 	idleAfter   = 10 * time.Minute
 )
@@ -26,19 +27,22 @@ const (
 // with the token alone with which it began.
 type Table[C any] struct {
 	models int              // at most
+	tokens int              // that share the places
 	now    func() time.Time // of the machine
 
 	mu       sync.Mutex
 	sessions map[string]*session
 	running  map[string]*model[C]
-	samplers map[string]string // paths of weights; "": those of the base model
-	order    []string          // of samplers, the oldest first
+	samplers map[string]sampler
+	order    map[string][]string // samplers of each token, the oldest first
 }
 
 type session struct {
 	token string
 	seen  time.Time
 }
+
+type sampler struct{ token, path string }
 
 // A model that is trained, or is about to be.
 type model[C any] struct {
@@ -54,10 +58,11 @@ type asked struct {
 	id     string // of its future
 }
 
-// New returns a table of as many models at most, which reads the time by now.
-func New[C any](models int, now func() time.Time) *Table[C] {
-	return &Table[C]{models: models, now: now, sessions: map[string]*session{}, running: map[string]*model[C]{},
-		samplers: map[string]string{}}
+// New returns a table of as many models at most, which reads the time by now. Each of some tokens may have an equal
+// share of the places, and at least one.
+func New[C any](models, tokens int, now func() time.Time) *Table[C] {
+	return &Table[C]{models: models, tokens: tokens, now: now, sessions: map[string]*session{},
+		running: map[string]*model[C]{}, samplers: map[string]sampler{}, order: map[string][]string{}}
 }
 
 // NewID returns a name that no other server has given.
@@ -75,7 +80,7 @@ func unknown(code, kind string) error {
 
 func full(code, kind string) error {
 	return &failure.Error{Status: http.StatusTooManyRequests, Code: code, Detail: "the server has as many " + kind +
-		" as it may have", Fix: "unload a model, or wait until another client is silent for ten minutes",
+		" as it, or the token, may have", Fix: "unload a model, or wait until another client is silent for ten minutes",
 		Retry: time.Minute}
 }
 
@@ -83,10 +88,19 @@ func full(code, kind string) error {
 func (t *Table[C]) Begin(token string) (id string, ended []string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.sessions) >= maxSessions {
-		ended = t.expire()
+	own := func() (n int) {
+		for _, s := range t.sessions {
+			if s.token == token {
+				n++
+			}
+		}
+		return n
 	}
-	if len(t.sessions) >= maxSessions {
+	most := max(minSessions, maxSessions/t.tokens)
+	if own() >= most {
+		ended = t.expire(&token)
+	}
+	if own() >= most {
 		return "", ended, full("SESSIONS_FULL", "sessions")
 	}
 	id = NewID("session")
@@ -94,10 +108,10 @@ func (t *Table[C]) Begin(token string) (id string, ended []string, err error) {
 	return id, ended, nil
 }
 
-// expire ends silent sessions and returns their models.
-func (t *Table[C]) expire() (ended []string) {
+// expire ends silent sessions, of a token or, for nil, of all, and returns their models.
+func (t *Table[C]) expire(token *string) (ended []string) {
 	for id, s := range t.sessions {
-		if t.now().Sub(s.seen) < idleAfter {
+		if t.now().Sub(s.seen) < idleAfter || token != nil && s.token != *token {
 			continue
 		}
 		delete(t.sessions, id)
@@ -135,10 +149,22 @@ func (t *Table[C]) Create(id, token string, c C) (name string, ended []string, e
 	if err := t.touch(id, token); err != nil {
 		return "", nil, err
 	}
-	if len(t.running) >= t.models {
-		ended = t.expire()
+	own := func() (n int) {
+		for _, m := range t.running {
+			if s := t.sessions[m.session]; s != nil && s.token == token {
+				n++
+			}
+		}
+		return n
+	}
+	share := max(1, t.models/t.tokens)
+	if own() >= share {
+		ended = t.expire(&token)
 	}
 	if len(t.running) >= t.models {
+		ended = append(ended, t.expire(nil)...)
+	}
+	if len(t.running) >= t.models || own() >= share {
 		return "", ended, full("MODELS_FULL", "models")
 	}
 	name = NewID("model")
@@ -233,26 +259,28 @@ func (t *Table[C]) Note(name string, number int64, digest, id string) {
 	}
 }
 
-// Sample begins a sampling session with the weights at a path; "": those of the base model.
-func (t *Table[C]) Sample(path string) (id string) {
+// Sample begins a sampling session of a token with the weights at a path; "": those of the base model.
+func (t *Table[C]) Sample(token, path string) (id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id = NewID("sampler")
-	t.samplers[id] = path
-	if t.order = append(t.order, id); len(t.order) > maxSamplers {
-		delete(t.samplers, t.order[0])
-		t.order = t.order[1:]
+	t.samplers[id] = sampler{token, path}
+	order := append(t.order[token], id)
+	if len(order) > max(minSessions, maxSamplers/t.tokens) {
+		delete(t.samplers, order[0])
+		order = order[1:]
 	}
+	t.order[token] = order
 	return id
 }
 
-// Sampler returns the path of the weights of a sampling session.
-func (t *Table[C]) Sampler(id string) (path string, err error) {
+// Sampler returns the path of the weights of a sampling session of a token.
+func (t *Table[C]) Sampler(id, token string) (path string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	path, ok := t.samplers[id]
-	if !ok {
+	s, ok := t.samplers[id]
+	if !ok || s.token != token {
 		return "", unknown("SAMPLER_UNKNOWN", "sampling session")
 	}
-	return path, nil
+	return s.path, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,83 +23,97 @@ const (
 	maxKeptBytes    = 64 << 20
 )
 
+// A Piece is work that is asked for.
+type Piece struct {
+	ID    string // that no other piece has
+	Owner string // who sees the result
+	Bytes int    // of the request, which waits with it
+	Do    func() (any, error)
+	Ended func(f *Future) // is called when the result is there, before others see it; may be nil
+}
+
 // A Future is a piece of work and, once Done is closed, its result.
 type Future struct {
-	ID     string
+	Piece
 	Done   chan struct{}
 	Result json.RawMessage
 	Err    *failure.Error
-
-	bytes int // of the request
-	work  func() (any, error)
-	ended func(f *Future) // is called when the result is there, before others see it; may be nil
 }
+
+// weighs is what a result takes of the room for those that are kept.
+func (f *Future) weighs() int { return len(f.Result) + maxKeptBytes/maxKept }
 
 // A Queue does one piece of work at a time, in the order in which they came, and keeps the latest results.
 type Queue struct {
-	log *slog.Logger
+	log    *slog.Logger
+	owners int // of work, who have equal shares of what waits
 
 	mu      sync.Mutex
 	wake    *sync.Cond
 	waiting []*Future
-	bytes   int // of the requests that wait
 	all     map[string]*Future
 	kept    []*Future // done, the oldest first
-	size    int       // of their results
 	closed  bool
 }
 
-// New returns a queue that is empty. It logs errors that are no *failure.Error, of which clients hear nothing more.
-func New(log *slog.Logger) *Queue {
-	q := &Queue{log: log, all: map[string]*Future{}}
+// New returns a queue that is empty, for a number of owners. It logs errors that are no *failure.Error, of which clients hear nothing more.
+func New(log *slog.Logger, owners int) *Queue {
+	q := &Queue{log: log, owners: owners, all: map[string]*Future{}}
 	q.wake = sync.NewCond(&q.mu)
 	return q
 }
 
-// Add puts work at the end of the line, under a name that no other has. The bytes of its request wait with it. Ended is
-// called with the result before others see it; nil: it is not. Errors are of type *failure.Error.
-func (q *Queue) Add(id string, bytes int, work func() (any, error), ended func(f *Future)) (*Future, error) {
+// Add puts work at the end of the line. Errors are of type *failure.Error.
+func (q *Queue) Add(p Piece) (*Future, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil, failure.New(http.StatusServiceUnavailable, "SERVER_STOPS", "the server stops", "start it again")
 	}
-	if len(q.waiting) >= maxWaiting || q.bytes+bytes > maxWaitingBytes {
+	var bytes, own, ownBytes int // that wait
+	for _, f := range q.waiting {
+		bytes += f.Bytes
+		if f.Owner == p.Owner {
+			own, ownBytes = own+1, ownBytes+f.Bytes
+		}
+	}
+	if len(q.waiting) >= maxWaiting || bytes+p.Bytes > maxWaitingBytes ||
+		own > 0 && (own >= maxWaiting/q.owners || ownBytes+p.Bytes > maxWaitingBytes/q.owners) {
 		return nil, &failure.Error{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL", Detail: "too much work waits",
 			Fix: "retrieve results before sending more", Retry: time.Second}
 	}
-	return q.add(id, bytes, work, ended), nil
+	return q.add(p), nil
 }
 
 // Always puts work of the server itself at the end of the line, also of one that is full.
-func (q *Queue) Always(id string, work func() (any, error), ended func(f *Future)) {
+func (q *Queue) Always(p Piece) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.add(id, 0, work, ended)
+	q.add(p)
 }
 
 // Keep lists a result that is there already.
-func (q *Queue) Keep(id string, result json.RawMessage, err *failure.Error) {
+func (q *Queue) Keep(id, owner string, result json.RawMessage, err *failure.Error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f := &Future{ID: id, Done: make(chan struct{}), Result: result, Err: err}
+	f := &Future{Piece: Piece{ID: id, Owner: owner}, Done: make(chan struct{}), Result: result, Err: err}
 	close(f.Done)
 	q.all[id] = f
 	q.keep(f)
 }
 
-func (q *Queue) add(id string, bytes int, work func() (any, error), ended func(f *Future)) *Future {
-	f := &Future{ID: id, bytes: bytes, work: work, ended: ended, Done: make(chan struct{})}
-	q.waiting, q.bytes, q.all[f.ID] = append(q.waiting, f), q.bytes+bytes, f
+func (q *Queue) add(p Piece) *Future {
+	f := &Future{Piece: p, Done: make(chan struct{})}
+	q.waiting, q.all[f.ID] = append(q.waiting, f), f
 	q.wake.Signal()
 	return f
 }
 
-// Find returns the future of a name, or a *failure.Error.
-func (q *Queue) Find(id string) (*Future, error) {
+// Find returns the future of a name and an owner, or a *failure.Error.
+func (q *Queue) Find(id, owner string) (*Future, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if f := q.all[id]; f != nil {
+	if f := q.all[id]; f != nil && f.Owner == owner {
 		return f, nil
 	}
 	return nil, failure.New(http.StatusGone, "RESULT_GONE", "there is no such request, or its result is no longer kept",
@@ -124,7 +139,7 @@ func (q *Queue) Run(ctx context.Context) {
 			return
 		}
 		f := q.waiting[0]
-		q.waiting, q.bytes = q.waiting[1:], q.bytes-f.bytes
+		q.waiting = q.waiting[1:]
 		q.mu.Unlock()
 		later := q.do(f)
 		q.mu.Lock()
@@ -146,8 +161,8 @@ type Later func() (any, error)
 
 // do makes the result of a future, or returns what waits for it.
 func (q *Queue) do(f *Future) Later {
-	value, err := f.work()
-	f.work = nil
+	value, err := f.Do()
+	f.Do = nil
 	if later, ok := value.(Later); ok && err == nil {
 		return later
 	}
@@ -169,16 +184,31 @@ func (q *Queue) finish(f *Future, result func() (any, error)) {
 			q.log.Error("failed", "request_id", f.ID, "error", err)
 		}
 	}
-	if f.ended != nil {
-		f.ended(f)
+	if f.Ended != nil {
+		f.Ended(f)
 	}
 }
 
-// keep lists a result among those that are kept, and drops the oldest ones.
+// keep lists a result among those that are kept. If these are too many, it drops the oldest ones of the owner who has
+// the most, but not the result itself.
 func (q *Queue) keep(f *Future) {
-	q.kept, q.size = append(q.kept, f), q.size+len(f.Result)
-	for len(q.kept) > 1 && (len(q.kept) > maxKept || q.size > maxKeptBytes) {
-		delete(q.all, q.kept[0].ID)
-		q.kept, q.size = q.kept[1:], q.size-len(q.kept[0].Result)
+	before := q.kept
+	q.kept = append(q.kept, f)
+	sum, of := 0, map[string]int{}
+	for _, k := range q.kept {
+		sum += k.weighs()
+		of[k.Owner] += k.weighs()
+	}
+	for ; len(before) > 0 && sum > maxKeptBytes; before = q.kept[:len(q.kept)-1] {
+		most := 0
+		for i, k := range before {
+			if of[k.Owner] > of[before[most].Owner] {
+				most = i
+			}
+		}
+		k := before[most]
+		sum, of[k.Owner] = sum-k.weighs(), of[k.Owner]-k.weighs()
+		delete(q.all, k.ID)
+		q.kept = slices.Delete(q.kept, most, most+1)
 	}
 }

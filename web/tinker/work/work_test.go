@@ -9,10 +9,11 @@ import (
 
 // TestQueueLimits: too much work is refused, and old results are dropped.
 func TestQueueLimits(t *testing.T) {
-	q := New(nil)
+	q := New(nil, 1)
 	var last *Future
 	for i := range maxWaiting + 1 {
-		f, err := q.Add(strconv.Itoa(i), 1, func() (any, error) { return strings.Repeat("x", maxKeptBytes/2+1), nil }, nil)
+		f, err := q.Add(Piece{ID: strconv.Itoa(i), Bytes: 1,
+			Do: func() (any, error) { return strings.Repeat("x", maxKeptBytes/2+1), nil }})
 		if (err != nil) != (i == maxWaiting) {
 			t.Fatalf("piece %d: %v", i, err)
 		}
@@ -20,11 +21,11 @@ func TestQueueLimits(t *testing.T) {
 			last = f
 		}
 	}
-	q.Always("own", nil, nil)
+	q.Always(Piece{ID: "own"})
 	if got := q.waiting[len(q.waiting)-1]; got.ID != "own" {
 		t.Errorf("after work of the server itself %s is the last of a full line", got.ID)
 	}
-	if _, err := New(nil).Add("a", maxWaitingBytes+1, nil, nil); err == nil {
+	if _, err := New(nil, 1).Add(Piece{ID: "a", Bytes: maxWaitingBytes + 1}); err == nil {
 		t.Error("too many bytes may wait")
 	}
 	first := q.waiting[0]
@@ -34,11 +35,11 @@ func TestQueueLimits(t *testing.T) {
 	<-first.Done
 	<-last.Done
 	for { // the result is listed after done is closed
-		if _, err := q.Find(first.ID); err != nil {
+		if _, err := q.Find(first.ID, ""); err != nil {
 			break
 		}
 	}
-	if _, err := q.Find(last.ID); err != nil {
+	if _, err := q.Find(last.ID, ""); err != nil {
 		t.Error(err)
 	}
 	cancel()
@@ -46,14 +47,14 @@ func TestQueueLimits(t *testing.T) {
 
 // TestLater: other work is done while the result of a piece is waited for.
 func TestLater(t *testing.T) {
-	q, there := New(nil), make(chan struct{})
-	first, err := q.Add("first", 1, func() (any, error) {
+	q, there := New(nil, 1), make(chan struct{})
+	first, err := q.Add(Piece{ID: "first", Do: func() (any, error) {
 		return Later(func() (any, error) { <-there; return "late", nil }), nil
-	}, nil)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := q.Add("second", 1, func() (any, error) { close(there); return "soon", nil }, nil)
+	second, err := q.Add(Piece{ID: "second", Do: func() (any, error) { close(there); return "soon", nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,5 +63,33 @@ func TestLater(t *testing.T) {
 	<-second.Done
 	if string(first.Result) != `"late"` || first.Err != nil {
 		t.Errorf("%s, %v", first.Result, first.Err)
+	}
+}
+
+// TestOwners: one owner fills neither the line nor the room for results of another, who sees no result of the first.
+func TestOwners(t *testing.T) {
+	q := New(nil, 2)
+	for i := range maxWaiting {
+		_, err := q.Add(Piece{ID: strconv.Itoa(i), Owner: "a", Bytes: 1})
+		if (err == nil) != (i < maxWaiting/2) {
+			t.Fatalf("piece %d: %v", i, err)
+		}
+	}
+	if _, err := q.Add(Piece{ID: "large", Owner: "b", Bytes: maxWaitingBytes/2 + 1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := q.Find("0", "b"); err == nil {
+		t.Error("a result is seen by another")
+	}
+	q = New(nil, 2)
+	q.Keep("of b", "b", []byte("1"), nil)
+	for i := range maxKept + 1 {
+		q.Keep(strconv.Itoa(i), "a", []byte("1"), nil)
+	}
+	_, mine := q.Find("of b", "b")
+	_, oldest := q.Find("0", "a")
+	_, latest := q.Find(strconv.Itoa(maxKept), "a")
+	if mine != nil || oldest == nil || latest != nil || len(q.kept) >= maxKept {
+		t.Errorf("%v, %v, %v, %d results", mine, oldest, latest, len(q.kept))
 	}
 }
