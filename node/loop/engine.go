@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -20,7 +20,6 @@ import (
 	"github.com/starling-network/starling/node/loop/curve"
 	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/node/trainer"
-	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/tinker"
@@ -33,7 +32,8 @@ const patience = 3 * time.Second
 type Options struct {
 	order.Shape
 	Terms
-	Kept   int // runs that are over whose blobs are kept: the latest
+	Kept   int   // runs that are over whose blobs are kept: the latest
+	Data   int64 // bytes that the data of all runs may take on the disk
 	Ledger Ledger
 	Log    *slog.Logger
 }
@@ -278,6 +278,11 @@ func (e *Engine) Step(name string, a tinker.Step) (metrics map[string]float64, e
 	if err := m.ready(a); err != nil {
 		return nil, err
 	}
+	if m.session == nil || !m.session.had(a.ID) {
+		if err := e.shelf.room(m.shape(e.options.Shape)); err != nil {
+			return nil, err
+		}
+	}
 	for _, p := range m.passes {
 		close(p.taken)
 	}
@@ -345,7 +350,7 @@ func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) er
 	if err != nil {
 		return err
 	}
-	if err := e.funded(); err != nil {
+	if err := order.Funded(e.ctx, e.account.Chain, e.options.Budget); err != nil {
 		return err
 	}
 	w, err := order.Compile(s, trainer.AdamW(a.Adam), e.options.Shape, version)
@@ -359,6 +364,8 @@ func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) er
 	switch known := (*failure.Error)(nil); {
 	case errors.As(err, &known):
 		return err
+	case order.NoRoom(err) != nil:
+		return errors.Join(order.NoRoom(err), e.unnamed(name, m))
 	case err != nil:
 		return errors.Join(failure.New(http.StatusBadGateway, "ORDER_REFUSED",
 			"the order of the run was refused: "+err.Error(), "see docs/serving.md"), e.unnamed(name, m))
@@ -388,26 +395,6 @@ func (e *Engine) follow(name string, m *model, s trainer.State, version uint32) 
 	return trainer.Adopt(e.Trainer, name, s)
 }
 
-// feesOfOrder is what is left in the account for the fees of an order and of the data of its first rounds, in uzen.
-const feesOfOrder = 200_000
-
-// funded reports why the account cannot pay for a run.
-func (e *Engine) funded() error {
-	chain := e.account.Chain
-	has, err := chain.Coins.Balance(e.ctx, chain.Address())
-	if err != nil && !errors.Is(err, client.ErrNotFound) {
-		return order.Unreachable(err)
-	}
-	if need := e.options.Budget + feesOfOrder; has < need {
-		text := coin.Coin{}.Text
-		return failure.New(http.StatusPaymentRequired, "WALLET_EMPTY",
-			fmt.Sprintf("the account of the server, %s, has %s, and a run needs %s, for its budget and fees", chain.Address(),
-				text(has), text(need)),
-			"send it more, wait until jobs and runs are over, or start the server with a smaller budget of runs")
-	}
-	return nil
-}
-
 // failed is an error of a session for clients. A session that is over is let go; the model has the weights in its
 // folder until another one begins.
 func (e *Engine) failed(m *model, err error) error {
@@ -417,7 +404,7 @@ func (e *Engine) failed(m *model, err error) error {
 		return failure.New(http.StatusConflict, "RUN_ENDED", ended.Error(),
 			"send the batch and the step again: the next run begins from the weights of the last step that is here")
 	}
-	return err
+	return cmp.Or(order.NoRoom(err), err)
 }
 
 // tensors are the data of a step, as tokenloss.Given lists them. Sequences that are missing have no loss.

@@ -7,9 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/busy"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/journal"
@@ -177,7 +180,7 @@ var (
 // engine is one that orders from the account.
 func (n *net) engine(tr *trainer.Trainer, t Terms) *Engine {
 	n.t.Helper()
-	e, err := New(n.ctx, tr, n.payer, Options{Shape: shape, Terms: t, Log: n.log, Kept: 8,
+	e, err := New(n.ctx, tr, n.payer, Options{Shape: shape, Terms: t, Log: n.log, Kept: 8, Data: 1 << 30,
 		Ledger: spending.Shared{Lock: &sync.Mutex{}, By: spending.ByToken{}}})
 	if err != nil {
 		n.t.Fatal(err)
@@ -409,5 +412,52 @@ func TestStepThatFailedEndsSession(t *testing.T) {
 	}
 	if after, err := trainer.StateOf(e.Trainer, "m"); err != nil || after.Steps != 1 {
 		t.Errorf("the model has %d steps, %v", after.Steps, err)
+	}
+}
+
+// A step whose data find no room on the disk is refused, and the run takes the same step when there is.
+func TestStepWithoutRoom(t *testing.T) {
+	n := newNet(t)
+	e, s := n.led(begun(t, 4), asked)
+	loss := tinker.Loss{Name: tinker.CrossEntropy}
+	part := filepath.Join(s.dir, recordFile+".part")
+	if err := os.Mkdir(part, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Backward("m", batch(0), loss); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Step("m", rate); err == nil || e.models["m"].session != s || len(s.record.Fed) != 0 {
+		t.Fatalf("a step that is not on the disk: %v, of %d", err, len(s.record.Fed))
+	}
+	if err := os.Remove(part); err != nil {
+		t.Fatal(err)
+	}
+	if _, metrics := step(t, e, 0, loss); metrics["round"] != 1 {
+		t.Errorf("%v", metrics)
+	}
+	e.shelf.options.Data = shape.Bytes()
+	if _, err := e.Backward("m", batch(1), loss); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Step("m", rate); code(err) != "DATA_FULL" || e.models["m"].session != s || len(s.record.Fed) != 1 {
+		t.Errorf("a step beyond the bound of all data: %v", err)
+	}
+	full := fmt.Errorf("%w: %w", blob.ErrFull, syscall.ENOSPC)
+	if got := code(e.failed(e.models["m"], full)); got != "DISK_FULL" {
+		t.Errorf("a full disk is answered with %q", got)
+	}
+}
+
+// The record of another run in the folder of a run is refused by name.
+func TestRecordOfAnotherRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "loop-a")
+	for order, want := range map[string]string{"loop-b": "RECORD_OTHER", "": "RECORD_OTHER", "loop-a": ""} {
+		if err := folder.WriteJSON(filepath.Join(dir, recordFile), record{Order: order}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadNamed(dir); code(err) != want {
+			t.Errorf("the record of %q is answered with %v", order, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/tinker"
 )
 
@@ -87,6 +89,14 @@ func Recorded(dir string) bool {
 func ReadNamed(dir string) (n Named, err error) {
 	var r record
 	if err := folder.ReadJSON(filepath.Join(dir, recordFile), &r); err != nil {
+		return n, err
+	}
+	path, err := filepath.Abs(dir)
+	if err == nil && filepath.Base(path) != r.Order {
+		err = failure.New(http.StatusConflict, "RECORD_OTHER", fmt.Sprintf("%s is the record of the run %.80q",
+			filepath.Join(dir, recordFile), r.Order), "give a folder that has the name of its run")
+	}
+	if err != nil {
 		return n, err
 	}
 	n.Order, n.Genesis = r.Order, r.Genesis
@@ -190,6 +200,20 @@ func (h *shelf) hold(s *Session) {
 	defer h.mu.Unlock()
 	s.ended = h.trim
 	h.held[s.ID] = s
+}
+
+// room reports why the data of another step have no room.
+func (h *shelf) room(step order.Shape) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sum := step.Bytes()
+	for _, s := range h.held {
+		sum += int64(len(s.record.Fed)) * s.record.Bytes()
+	}
+	if sum <= h.options.Data {
+		return nil
+	}
+	return order.DataFull(h.dir, h.options.Data)
 }
 
 // trim deletes the blobs of runs that are over and of no model, but for the latest ones.

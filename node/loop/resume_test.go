@@ -2,6 +2,8 @@ package loop
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -114,8 +116,22 @@ func TestLimitOfToken(t *testing.T) {
 		}
 		return code(e.begin("m", m, s, tinker.Step{Adam: rate.Adam, By: by}))
 	}
+	blocked := filepath.Join(e.shelf.dir, "file")
+	e.account.Home.Dir, blocked = blocked, e.account.Home.Dir
+	if err := errors.Join(os.MkdirAll(filepath.Dir(e.account.Home.Dir), 0o700),
+		os.WriteFile(e.account.Home.Dir, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(e); got != "ORDER_REFUSED" {
+		t.Errorf("a run without a folder is answered with %q", got)
+	}
+	e.account.Home.Dir = blocked
 	if got := ask(e); got != "" {
-		t.Fatalf("the first run is refused as %s", got)
+		t.Fatalf("after an order that failed, the first run is refused as %s", got)
+	}
+	o, err := n.payer.Chain.Market.PlacedOrder(n.ctx, e.models["m"].session.ID)
+	if err != nil || o.Deadline < asked.Idle {
+		t.Errorf("an order without members is open until block %d, %v", o.Deadline, err)
 	}
 	e.models["m"].session.detach()
 	e.models["m"].session = nil

@@ -105,16 +105,20 @@ func Begin(ctx context.Context, a *account.Account, w *order.Work, o Options, by
 		return nil, err
 	}
 	s, err := open(a, w, r, o)
-	if err == nil {
-		if err = s.order(ctx, o.Terms, named); err != nil {
-			s.abandon(ctx)
-		}
-	}
 	if err != nil {
+		nothing := uint64(0)
+		o.Ledger.Note(by.Token, r.Order, r.Budget, &nothing)
+		return nil, err
+	}
+	if err := s.order(ctx, o.Terms, named); err != nil {
+		s.abandon(ctx)
 		return nil, err
 	}
 	return s, nil
 }
+
+// leastOpen is how many blocks an order waits for members, at least.
+const leastOpen = 100
 
 func (s *Session) order(ctx context.Context, t Terms, named func(order string) error) error {
 	spec, step := s.work.Task.Spec, s.work.Task.Step
@@ -135,7 +139,13 @@ func (s *Session) order(ctx context.Context, t Terms, named func(order string) e
 	if err := s.account.Enlist(ctx); err != nil {
 		return err
 	}
+	head, err := s.chain.Ledger.Head(ctx)
+	if err != nil {
+		return err
+	}
+	// The work of other models waits for the step that waits for members.
 	return s.chain.Market.Order(ctx, market.Order{ID: s.ID, Budget: t.Budget, PriceCap: t.PriceCap,
+		Deadline: head.Height + max(t.Idle, leastOpen),
 		Workers:   market.Workers{Min: t.Workers, Target: t.Workers, Max: t.Workers},
 		Verifiers: t.Verifiers, Terms: of}, referee.Opening(spec, step, s.work.Manifest))
 }
@@ -169,7 +179,7 @@ func (s *Session) Step(ctx context.Context, id string, data map[string]*tensor.T
 	fed := s.record.Fed
 	round := uint32(len(fed))
 	switch n := len(fed); {
-	case n > 0 && id != "" && fed[n-1].By == id:
+	case s.had(id):
 		round--
 	case n > 0 && fed[n-1].After == "":
 		return nil, &EndedError{"whether it has taken the step before is not known"}
@@ -182,8 +192,9 @@ func (s *Session) Step(ctx context.Context, id string, data map[string]*tensor.T
 		}
 		f.By = id
 		s.record.Fed = append(fed, f)
-		if err := s.save(); err != nil {
-			return nil, &EndedError{err.Error()}
+		if err := s.save(); err != nil { // the run knows nothing of these data
+			s.record.Fed = fed
+			return nil, err
 		}
 	}
 	out, err := s.follow(ctx, round)
@@ -192,6 +203,12 @@ func (s *Session) Step(ctx context.Context, id string, data map[string]*tensor.T
 		return nil, &EndedError{"whether it has taken the step is not known: " + err.Error()}
 	}
 	return out, err
+}
+
+// had reports whether the step was asked for under an identifier that no later one was asked for.
+func (s *Session) had(id string) bool {
+	n := len(s.record.Fed)
+	return n > 0 && id != "" && s.record.Fed[n-1].By == id
 }
 
 // follow names the data of rounds until the checkpoint after one is attested, and loads it.

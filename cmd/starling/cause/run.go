@@ -118,7 +118,7 @@ func Verification(err error) error {
 	case errors.As(err, &wrong):
 		return terminal.WithExit(err, terminal.ExitVerification)
 	}
-	return err
+	return Explain(err)
 }
 
 // Worker explains why a worker or verifier cannot continue.

@@ -34,12 +34,13 @@ type Flags struct {
 	idle          int64
 	trainer       trainer.Options
 	models, kept  int
+	data          int
 	memory, saved int
 }
 
 // orders are the flags that say what an order of a run asks for, without their prefix.
 var orders = []string{"max-cost", "max-price", "rows", "steps", "workers", "verifiers", "audits", "idle",
-	"runs-kept"}
+	"runs-kept", "run-data"}
 
 // Define defines the flags, with a prefix of their names.
 func (l *Flags) Define(cmd *cobra.Command, prefix, out string) {
@@ -55,6 +56,7 @@ func (l *Flags) Define(cmd *cobra.Command, prefix, out string) {
 	f.Int64Var(&l.idle, prefix+"idle", 3600, "blocks without a step after which the run of a model ends")
 	f.IntVar(&l.kept, prefix+"runs-kept", 8, "runs that are over whose data are kept, so that they can be verified: the "+
 		"latest")
+	f.IntVar(&l.data, prefix+"run-data", 16_384, "MiB that the data of all runs may take: 28 bytes for each token of a step")
 	o := &l.trainer
 	f.StringVar(&o.Out, prefix+"out", out, "folder of saved weights")
 	f.IntVar(&o.Threads, prefix+"threads", kernel.Cores, "number of threads")
@@ -91,6 +93,8 @@ func (l *Flags) Service(cmd *cobra.Command, model, name string, network bool) (s
 	case min(l.rows, l.steps, l.workers, l.looks) < 1 || max(l.rows, l.workers, l.looks) > 1<<9 || l.steps > 1<<20:
 		err = fmt.Errorf("%srows, %sworkers and %sverifiers must be from 1 to 512, and %ssteps from 1 to 1048576", p, p, p,
 			p)
+	case l.data < 1 || l.data > 1<<40:
+		err = fmt.Errorf("%srun-data must be at least 1", p)
 	case l.kept < 0:
 		err = fmt.Errorf("%sruns-kept must be at least 0", p)
 	case !(l.audits >= 0 && l.audits <= 1):
@@ -112,5 +116,5 @@ func (l *Flags) Service(cmd *cobra.Command, model, name string, network bool) (s
 		Orders: loop.Options{Shape: order.Shape{Rows: l.rows, Steps: uint32(l.steps)},
 			Terms: loop.Terms{Budget: uint64(cost), PriceCap: uint64(price), Workers: uint32(l.workers),
 				Verifiers: uint32(l.looks), AuditPPM: uint32(l.audits*1e6 + 0.5), Idle: l.idle},
-			Kept: l.kept, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}}, nil
+			Kept: l.kept, Data: int64(l.data) << 20, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}}, nil
 }
