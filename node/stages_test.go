@@ -71,3 +71,25 @@ func TestStagesThatDiverge(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A stage that lies may send values that are not finite, as operators of a Llama do where another takes their place: it
+// loses its stake like any other, and the run continues with the bits of the model that is not cut.
+func TestALieThatIsNotFinite(t *testing.T) {
+	onlyLong(t)
+	t.Parallel()
+	dir := t.TempDir()
+	llama := func(set ...string) *job.Job {
+		return staged(t, append([]string{"model.architecture=llama", "model.config={num_hidden_layers: 3, hidden_size: 32, " +
+			"intermediate_size: 64, num_attention_heads: 4, num_key_value_heads: 2, max_position_embeddings: 64, " +
+			"vocab_size: 256, tie_word_embeddings: false}"}, set...)...)
+	}
+	whole := mustTrain(t, consumer.Options{Dir: filepath.Join(dir, "whole"), Job: llama("parallel=null",
+		"strategy.workers=1", "strategy.optimizer_state_rounds=1", "training.gradient_accumulation_steps=4")})
+	s := mustTrain(t, consumer.Options{Dir: filepath.Join(dir, "liar"), Dishonest: 1, Job: llama("parallel.replicas=1")})
+	if s.StateRoot != whole.StateRoot {
+		t.Errorf("the root is %s, and %s of the whole model", s.StateRoot.Short(), whole.StateRoot.Short())
+	}
+	if len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+		t.Errorf("%d disputes, %d slashed", len(s.Disputes), s.SlashedUzen)
+	}
+}

@@ -285,7 +285,7 @@ func (p *Executor) reveal(ctx context.Context, a role.Reveal) error {
 			return err
 		}
 	}
-	got := w.Commit.HandedState.CID // of a unit that draws
+	got := w.Commit.HandedState.CID // of a unit that draws, or of a stage that diverged
 	if w.Update != nil {
 		var put blob.CID
 		if put, err = p.Blobs.Put(ctx, w.Update); err != nil {

@@ -37,7 +37,7 @@ func (s served) put(b []byte) blob.CID {
 	return c
 }
 
-// committed are the units of a replica, with the records of what they have exchanged.
+// committed are the units of a replica, with the records of the values that they have exchanged.
 func (s served) committed(t *testing.T, x *Engine, base terms.Checkpoint) work.Units {
 	t.Helper()
 	var replica work.Units
@@ -64,7 +64,8 @@ func (s served) committed(t *testing.T, x *Engine, base terms.Checkpoint) work.U
 			}
 			u.Commit.Links = append(u.Commit.Links, work.Exchanged{Chain: h})
 		}
-		u.Commit.HandedState = work.HandedState{Root: work.LinksRoot(u.Commit.Links), CID: s.put(canon.MustMarshal(r)).String()}
+		u.Commit.HandedState.Root = work.LinksRoot(u.Commit.Links)
+		u.Commit.HandedState.CID = s.put(canon.MustMarshal(r)).String()
 		replica = append(replica, u)
 	}
 	return replica
