@@ -135,17 +135,44 @@ func (x *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, 
 		if x.later(at, holders) {
 			return err
 		}
-		if v, err = x.loaded(ctx, base, unit, holders); err != nil {
+		if v, err = x.right(ctx, base, unit, holders, c); err != nil {
 			return err
-		}
-		if ok, err := v.agrees(x.plan, stage, x.Task().Spec.StepsOf(unit), c); err != nil || !ok {
-			return errors.Join(err, fmt.Errorf("staged: the values that unit %d of round %d has received cannot be had, "+
-				"and are others than right stages send", unit, base.Round))
 		}
 	}
 	v.root = c.HandedState.Root
 	x.has.Put(at, v)
 	return nil
+}
+
+// right are the values that a unit receives from right stages, if it has committed to them. That it has not is found
+// once: all stages take long.
+func (x *Engine) right(ctx context.Context, base terms.Checkpoint, unit uint32, holders []string,
+	c work.Commitment) (*values, error) {
+	key := execution{base, c.HandedState.Root, unit, 0}
+	hidden := fmt.Errorf("staged: the values that unit %d of round %d has received cannot be had, and are others than "+
+		"right stages send", unit, base.Round)
+	x.mu.Lock()
+	known := x.wrong[key]
+	x.mu.Unlock()
+	if known {
+		return nil, hidden
+	}
+	v, err := x.loaded(ctx, base, unit, holders)
+	if err != nil {
+		return nil, err
+	}
+	stage, _ := x.stage(unit)
+	ok, err := v.agrees(x.plan, stage, x.Task().Spec.StepsOf(unit), c)
+	if err != nil {
+		return nil, errors.Join(err, hidden)
+	}
+	if !ok {
+		x.mu.Lock()
+		x.wrong[key] = true
+		x.mu.Unlock()
+		return nil, hidden
+	}
+	return v, nil
 }
 
 // loaded is whole of a checkpoint that is loaded first.

@@ -119,3 +119,38 @@ func TestARecordThatLies(t *testing.T) {
 		}
 	}
 }
+
+// Where both sides of a link hide its values, and right stages send others, a verifier computes all stages once, however
+// often it tries again.
+func TestAllStagesAreComputedOnce(t *testing.T) {
+	task, genesis := cutTask(t)
+	base := terms.Checkpoint{Root: genesis.Root(), CID: "genesis"}
+	e, err := engine.New(terms.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Hold(base, genesis)
+	var lies scratched
+	peers := served{}
+	x := New(&Engine{Engine: e, Job: "fox", Threads: 1, Peers: peers, Aside: &lies})
+	replica := peers.committed(t, x, base)
+	clear(peers)
+	const stage = 1
+	for i := range replica[stage].Commit.Links {
+		replica[stage].Commit.Links[i].Chain = canon.Sum("other")
+	}
+	replica[stage].Commit.HandedState.Root = work.LinksRoot(replica[stage].Commit.Links)
+	x.run.Terms.Pipeline.Flops = make([]uint64, len(replica))
+	x.run.RoundState = work.RoundState{Base: base, Units: replica}
+	lies.made = 0
+	var made []int
+	for range maxTries + 2 {
+		if err := x.Start(t.Context(), base, stage, []string{"holder"}); err == nil {
+			t.Fatal("values that no member has are had")
+		}
+		made = append(made, lies.made)
+	}
+	if once := made[maxTries-1]; once == 0 || made[maxTries-2] != 0 || made[maxTries+1] != once {
+		t.Errorf("after each try %v bytes were made", made)
+	}
+}

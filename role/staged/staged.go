@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -88,6 +89,7 @@ type Engine struct {
 	run      run.State
 	has      hold.Recent[place, *values]
 	tries    map[place]int
+	wrong    map[execution]bool // whose values can be had from no member, and right stages send others
 	executed hold.Recent[execution, *engine.Work]
 }
 
@@ -113,7 +115,7 @@ const (
 func New(x *Engine) *Engine {
 	x.plan = x.Task().Plan()
 	x.orders = x.plan.Orders()
-	x.tries = map[place]int{}
+	x.tries, x.wrong = map[place]int{}, map[execution]bool{}
 	x.has.Most, x.executed.Most = maxValues, maxExecuted
 	x.Task().Received = x.received
 	return x
@@ -128,6 +130,7 @@ func (x *Engine) Follow(s run.State) {
 			delete(x.tries, at)
 		}
 	}
+	maps.DeleteFunc(x.wrong, func(e execution, _ bool) bool { return e.base.Round < s.Oldest() })
 	x.mu.Unlock()
 	x.Engine.Follow(s)
 }
