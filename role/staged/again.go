@@ -135,7 +135,7 @@ func (x *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, 
 		if x.later(at, holders) {
 			return err
 		}
-		if v, err = x.right(ctx, base, unit, holders, c); err != nil {
+		if v, err = right(ctx, x, base, unit, holders, c); err != nil {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (x *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, 
 
 // right are the values that a unit receives from right stages, if it has committed to them. That it has not is found
 // once: all stages take long.
-func (x *Engine) right(ctx context.Context, base terms.Checkpoint, unit uint32, holders []string,
+func right(ctx context.Context, x *Engine, base terms.Checkpoint, unit uint32, holders []string,
 	c work.Commitment) (*values, error) {
 	key := execution{base, c.HandedState.Root, unit, 0}
 	hidden := fmt.Errorf("staged: the values that unit %d of round %d has received cannot be had, and are others than "+

@@ -120,8 +120,8 @@ func TestARecordThatLies(t *testing.T) {
 	}
 }
 
-// Where both sides of a link hide its values, and right stages send others, a verifier computes all stages once, however
-// often it tries again.
+// Where both sides of a link hide its values, and right stages send others, a verifier computes all stages once,
+// however often it tries again.
 func TestAllStagesAreComputedOnce(t *testing.T) {
 	task, genesis := cutTask(t)
 	base := terms.Checkpoint{Root: genesis.Root(), CID: "genesis"}
