@@ -24,7 +24,6 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/busy"
-	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/journal"
@@ -446,18 +445,5 @@ func TestStepWithoutRoom(t *testing.T) {
 	full := fmt.Errorf("%w: %w", blob.ErrFull, syscall.ENOSPC)
 	if got := code(e.failed(e.models["m"], full)); got != "DISK_FULL" {
 		t.Errorf("a full disk is answered with %q", got)
-	}
-}
-
-// The record of another run in the folder of a run is refused by name.
-func TestRecordOfAnotherRun(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "loop-a")
-	for order, want := range map[string]string{"loop-b": "RECORD_OTHER", "": "RECORD_OTHER", "loop-a": ""} {
-		if err := folder.WriteJSON(filepath.Join(dir, recordFile), record{Order: order}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadNamed(dir); code(err) != want {
-			t.Errorf("the record of %q is answered with %v", order, err)
-		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,6 @@ import (
 	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/run/terms"
-	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/tinker"
 )
 
@@ -89,14 +87,6 @@ func Recorded(dir string) bool {
 func ReadNamed(dir string) (n Named, err error) {
 	var r record
 	if err := folder.ReadJSON(filepath.Join(dir, recordFile), &r); err != nil {
-		return n, err
-	}
-	path, err := filepath.Abs(dir)
-	if err == nil && filepath.Base(path) != r.Order {
-		err = failure.New(http.StatusConflict, "RECORD_OTHER", fmt.Sprintf("%s is the record of the run %.80q",
-			filepath.Join(dir, recordFile), r.Order), "give a folder that has the name of its run")
-	}
-	if err != nil {
 		return n, err
 	}
 	n.Order, n.Genesis = r.Order, r.Genesis

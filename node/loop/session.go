@@ -145,7 +145,7 @@ func (s *Session) order(ctx context.Context, t Terms, named func(order string) e
 	}
 	// The work of other models waits for the step that waits for members.
 	return s.chain.Market.Order(ctx, market.Order{ID: s.ID, Budget: t.Budget, PriceCap: t.PriceCap,
-		Deadline: head.Height + max(t.Idle, leastOpen),
+		Deadline:  head.Height + max(t.Idle, leastOpen),
 		Workers:   market.Workers{Min: t.Workers, Target: t.Workers, Max: t.Workers},
 		Verifiers: t.Verifiers, Terms: of}, referee.Opening(spec, step, s.work.Manifest))
 }

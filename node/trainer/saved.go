@@ -140,8 +140,9 @@ func (t *Trainer) write(m *model, p tinker.Path) error {
 		}
 	}
 	c := m.create
-	d := description{Base: t.base.Name, Token: p.By, Rank: c.Rank, Attention: c.Attention, Feed: c.Feed, Unembeds: c.Unembeds,
-		Steps: m.steps}
+	d := description{Base: t.base.Name, Token: p.By, Rank: c.Rank, Attention: c.Attention, Feed: c.Feed,
+		Unembeds: c.Unembeds,
+		Steps:    m.steps}
 	if err := folder.WriteJSON(filepath.Join(part, describedFile), d); err != nil {
 		return err
 	}

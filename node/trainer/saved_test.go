@@ -174,7 +174,8 @@ func TestSavedBy(t *testing.T) {
 				_, saved := e.Saved(p)
 				_, found := e.find(&p)
 				load := e.Load("m", p, true)
-				if want := by == "a" && other == "b"; (saved != nil) != want || (found != nil) != want || (load != nil) != want {
+				want := by == "a" && other == "b"
+				if (saved != nil) != want || (found != nil) != want || (load != nil) != want {
 					t.Errorf("%s of %q for %q: %v, %v, %v", kind, by, other, saved, found, load)
 				}
 			}

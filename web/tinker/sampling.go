@@ -45,7 +45,8 @@ func (s *Server) createSampler(r request) (any, error) {
 	if path != nil {
 		name = path.String()
 	}
-	return map[string]any{"type": "create_sampling_session", "sampling_session_id": s.clients.Sample(r.by.Token, name)}, nil
+	id := s.clients.Sample(r.by.Token, name)
+	return map[string]any{"type": "create_sampling_session", "sampling_session_id": id}, nil
 }
 
 func (s *Server) describeSampler(r request) (any, error) {
@@ -105,17 +106,18 @@ func continued(s *Server, r request) (*work.Future, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := q.sample(s.base, randomSeed())
+	wanted, err := q.sample(s.base, clients.NewSeed())
 	if err != nil {
 		return nil, err
 	}
-	return s.queue.Add(work.Piece{ID: clients.NewID("request"), Owner: r.by.Token, Bytes: len(r.body), Do: func() (any, error) {
+	do := func() (any, error) {
 		got, err := s.engine.Sample(from, wanted)
 		if err != nil {
 			return nil, err
 		}
 		return got.answer(wanted), nil
-	}})
+	}
+	return s.queue.Add(work.Piece{ID: clients.NewID("request"), Owner: r.by.Token, Bytes: len(r.body), Do: do})
 }
 
 // answer is a result as JSON.

@@ -2,8 +2,6 @@ package tinker
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -195,8 +193,7 @@ func promise(id, model string) any {
 // release has the engine drop models.
 func release(s *Server, models []string) {
 	for _, name := range models {
-		s.queue.Always(work.Piece{ID: clients.NewID("request"),
-			Do: func() (any, error) { s.forget(name); return nil, nil }})
+		s.queue.Always(work.Piece{ID: clients.NewID("request"), Do: func() (any, error) { s.forget(name); return nil, nil }})
 	}
 }
 
@@ -231,11 +228,4 @@ func result(f *work.Future) any {
 		category = "server"
 	}
 	return map[string]any{"error": f.Err.Detail, "category": category, "code": f.Err.Code, "fix": f.Err.Fix}
-}
-
-// randomSeed is the seed of continuations for which a client gives none.
-func randomSeed() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:]) >> 1
 }

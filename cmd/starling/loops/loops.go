@@ -56,7 +56,8 @@ func (l *Flags) Define(cmd *cobra.Command, prefix, out string) {
 	f.Int64Var(&l.idle, prefix+"idle", 3600, "blocks without a step after which the run of a model ends")
 	f.IntVar(&l.kept, prefix+"runs-kept", 8, "runs that are over whose data are kept, so that they can be verified: the "+
 		"latest")
-	f.IntVar(&l.data, prefix+"run-data", 16_384, "MiB that the data of all runs may take: 28 bytes for each token of a step")
+	f.IntVar(&l.data, prefix+"run-data", 16_384, "MiB that the data of all runs may take: 28 bytes for each token of "+
+		"a step")
 	o := &l.trainer
 	f.StringVar(&o.Out, prefix+"out", out, "folder of saved weights")
 	f.IntVar(&o.Threads, prefix+"threads", kernel.Cores, "number of threads")

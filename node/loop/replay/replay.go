@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 
 	"github.com/starling-network/starling/client"
@@ -22,6 +23,7 @@ import (
 	"github.com/starling-network/starling/node/verify"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/web/failure"
 )
 
 // run is a run that is executed again.
@@ -43,6 +45,14 @@ func Run(ctx context.Context, dir, network string, opt verify.Options) (*verify.
 	named, err := loop.ReadNamed(dir)
 	if err != nil {
 		return nil, err
+	}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.Base(path) != named.Order {
+		return nil, failure.New(http.StatusConflict, "RECORD_OTHER", fmt.Sprintf("%s has the record of the run %.80q",
+			dir, named.Order), "give a folder that has the name of its run")
 	}
 	c, _, err := session.DialReadOnly(ctx, network)
 	if err != nil {

@@ -5,6 +5,7 @@ package clients
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"net/http"
 	"slices"
@@ -70,6 +71,13 @@ func NewID(kind string) string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return kind + "-" + hex.EncodeToString(b[:])
+}
+
+// NewSeed returns the seed of a continuation for which a client gives none.
+func NewSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:]) >> 1
 }
 
 func unknown(code, kind string) error {

@@ -65,7 +65,7 @@ func parse(text []byte) (x line, err error) {
 	return x, nil
 }
 
-// read reads the lines of a file. What follows the last line feed was not written to its end.
+// read reads the lines of a file. A line without a line feed was not written to its end.
 func (l *Log) read(text []byte) error {
 	all := bytes.Split(text, []byte("\n"))
 	for n, part := range all[:len(all)-1] {

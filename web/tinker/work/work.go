@@ -46,7 +46,7 @@ func (f *Future) weighs() int { return len(f.Result) + maxKeptBytes/maxKept }
 // A Queue does one piece of work at a time, in the order in which they came, and keeps the latest results.
 type Queue struct {
 	log    *slog.Logger
-	owners int // of work, who have equal shares of what waits
+	owners int // of work, who have equal shares of the line
 
 	mu      sync.Mutex
 	wake    *sync.Cond
@@ -56,7 +56,8 @@ type Queue struct {
 	closed  bool
 }
 
-// New returns a queue that is empty, for a number of owners. It logs errors that are no *failure.Error, of which clients hear nothing more.
+// New returns a queue that is empty, for a number of owners. It logs errors that are no *failure.Error, of which
+// clients hear nothing more.
 func New(log *slog.Logger, owners int) *Queue {
 	q := &Queue{log: log, owners: owners, all: map[string]*Future{}}
 	q.wake = sync.NewCond(&q.mu)
