@@ -17,10 +17,10 @@ import (
 
 // A looper is a client of training loops.
 type looper struct {
-	t            *testing.T
-	url, token   string
-	model        string
-	refusal, why string // of the last request; "": it was answered
+	t          *testing.T
+	url, token string
+	model      string
+	refusal    string // of the last request; "": it was answered
 }
 
 // post makes a request.
