@@ -48,6 +48,6 @@ func Judge[B interface{ Misses() string }](bars []B, printed error) error {
 		Code: "BARS_MISSED",
 		What: fmt.Sprintf("%d of %s missed: %s", len(missed), terminal.Counted(len(bars), "bar"),
 			strings.Join(missed, "; ")),
-		Fix:  "see docs/performance.md for the machine of each bar; bars on times want one without other work",
+		Fix: "see docs/performance.md for the machine of each bar; bars on times want one without other work",
 	}, terminal.ExitFindings)
 }
