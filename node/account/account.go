@@ -40,7 +40,7 @@ func Open(h home.Home, network string, listen []string) (*Account, error) {
 		return nil, err
 	}
 	a := &Account{Home: h, Chain: c}
-	if err := a.serve(listen); err != nil {
+	if err := a.Serve(listen); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -63,7 +63,8 @@ func Alone(dir, network string, listen []string) (a *Account, leave func() error
 	return a, func() error { return errors.Join(a.Close(), unlock()) }, nil
 }
 
-func (a *Account) serve(listen []string) (err error) {
+// Serve opens the host of the account, which serves the stores that are attached.
+func (a *Account) Serve(listen []string) (err error) {
 	a.union = &blob.Union{}
 	if a.Host, err = peer.New(peer.Config{Key: a.Home.Peer(), Store: a.union, Listen: listen}); err == nil {
 		a.KeyServer = release.NewServer(a.Host)

@@ -126,7 +126,7 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 	}
 	_, threads := prepare.Turns(b)
 	if c.eval, err = cpu.Compile(b.Eval, threads); err == nil {
-		c.keys, err = encrypted(b, c.Dir)
+		c.keys, err = Encrypted(b, c.Dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -17,10 +17,10 @@ import (
 // ErrNoSecret says that a run has published encrypted shards, and their secret is not in its folder.
 var ErrNoSecret = errors.New("the secret of the encrypted data is missing")
 
-// encrypted prepares a job with encrypt_data: its shards are encrypted by keys that follow from the secret in the
+// Encrypted prepares a job with encrypt_data: its shards are encrypted by keys that follow from the secret in the
 // folder of the run. nil: the job has no encrypt_data. The error is ErrNoSecret if the run has published encrypted
 // shards and the secret is gone.
-func encrypted(b *prepare.CompiledJob, out *rundir.OutDir) (*release.Job, error) {
+func Encrypted(b *prepare.CompiledJob, out *rundir.OutDir) (*release.Job, error) {
 	if !b.Job.EncryptData {
 		return nil, nil
 	}

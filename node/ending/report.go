@@ -145,7 +145,7 @@ func earnings(k Books) []report.Earning {
 			Fix: r.Fix}
 		if r.Kind == reward.Slash {
 			lost[r.Who] = append(lost[r.Who], r)
-			out[i].Slashed, line.Uzen = slashed(lost[r.Who]), 0
+			out[i].Slashed, line.Uzen = Slashed(lost[r.Who]), 0
 		}
 		if r.Coin != paid { // a part of a stake in ZEN, in a job in another coin
 			line.Uzen, line.For = 0, line.For+", "+r.Coin.Text(r.Amount)
@@ -155,8 +155,8 @@ func earnings(k Books) []report.Earning {
 	return out
 }
 
-// slashed is the sum of receipts of slashes in each coin, with the names of the coins.
-func slashed(receipts []reward.Receipt) string {
+// Slashed is the sum of receipts of slashes in each coin, with the names of the coins.
+func Slashed(receipts []reward.Receipt) string {
 	var coins []coin.Coin
 	sums := map[coin.Coin]uint64{}
 	for _, r := range receipts {
@@ -251,7 +251,7 @@ func (e State) reportDisputes() []report.Dispute {
 				of = append(of, r)
 			}
 		}
-		d.Slashed = slashed(of)
+		d.Slashed = Slashed(of)
 		out = append(out, d)
 	}
 	return out

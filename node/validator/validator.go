@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) error {
 	defer func() { _ = stop() }()
 	full, err := o.run(ctx, f, w)
 	if full {
-		return o.awaitRoom(ctx, f.RPC)
+		return o.AwaitRoom(ctx, f.RPC)
 	}
 	return err
 }
@@ -182,9 +182,9 @@ func (o Options) full(bytes int64) bool {
 // validator reports that it is stopped.
 const patience = 10
 
-// awaitRoom reports that the disk is full, in the log and at an address, and waits until one and a half times the
+// AwaitRoom reports that the disk is full, in the log and at an address, and waits until one and a half times the
 // space that the validator needs is free, so that it does not alternate between stop and start.
-func (o Options) awaitRoom(ctx context.Context, address string) error {
+func (o Options) AwaitRoom(ctx context.Context, address string) error {
 	free, _ := disk.Free(o.Home)
 	why := &endpoint.Halted{
 		Code: "DISK_FULL", Since: time.Now(), Fix: "make room on the disk; it continues by itself",

@@ -22,10 +22,12 @@ type Peer struct {
 	Error  string  `json:"error,omitempty"` // it was not reached
 }
 
+// DrawnPeers is how many peers DrawPeers draws at most.
+const DrawnPeers = 5
+
 const (
-	drawnPeers = 5
-	pings      = 3
-	patience   = 5 * time.Second // for the beacon, and for each peer
+	pings    = 3
+	patience = 5 * time.Second // for the beacon, and for each peer
 )
 
 // Peers measures the round trips to participants of a network that its latest beacon draws, so that no owner of a
@@ -52,7 +54,7 @@ func Peers(ctx context.Context, network string) ([]Peer, error) {
 	}
 	defer h.Close()
 	var found []Peer
-	for _, p := range draw(all, beacon) {
+	for _, p := range DrawPeers(all, beacon) {
 		at := Peer{ID: p.ID}
 		if trip, err := trip(ctx, h, p.Addrs); err == nil {
 			at.Millis = float64(trip.Microseconds()) / 1e3
@@ -64,15 +66,15 @@ func Peers(ctx context.Context, network string) ([]Peer, error) {
 	return found, ctx.Err()
 }
 
-// draw draws participants that others can dial.
-func draw(all []registry.Participant, beacon canon.Digest) []registry.Participant {
+// DrawPeers draws participants that others can dial.
+func DrawPeers(all []registry.Participant, beacon canon.Digest) []registry.Participant {
 	all = slices.DeleteFunc(slices.Clone(all), func(p registry.Participant) bool { return len(p.Addrs) == 0 || p.Jailed })
 	lot := func(p registry.Participant) uint64 {
 		d := canon.Sum("starling/capacity/peer/1", beacon[:], []byte(p.ID))
 		return binary.BigEndian.Uint64(d[:])
 	}
 	slices.SortFunc(all, func(a, b registry.Participant) int { return cmp.Compare(lot(a), lot(b)) })
-	return all[:min(len(all), drawnPeers)]
+	return all[:min(len(all), DrawnPeers)]
 }
 
 // trip is the shortest of some round trips to a peer, by the first of its addresses that answers.

@@ -1,8 +1,10 @@
-package wire
+package chain_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/chain/wire"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
@@ -14,7 +16,7 @@ import (
 
 // The address of a signer has one form: in capitals it would be another participant, with the same key.
 func TestSignersAreWrittenInOneForm(t *testing.T) {
-	e, err := NewEncoding()
+	e, err := wire.NewEncoding()
 	if err != nil {
 		t.Fatal(err)
 	}

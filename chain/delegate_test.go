@@ -1,10 +1,12 @@
-package delegate
+package chain_test
 
 import (
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/chain/app/delegate"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
@@ -47,21 +49,21 @@ func TestAMachineSignsWorkAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Refuses(registry.Participant{ID: "o"}, []sdk.Msg{msg}); err != nil {
+		if err := delegate.Refuses(registry.Participant{ID: "o"}, []sdk.Msg{msg}); err != nil {
 			t.Errorf("an owner signs %s: %v", url, err)
 		}
 		name := strings.TrimPrefix(url, "/starling.")
-		if Refuses(revoked, []sdk.Msg{msg}) == nil {
+		if delegate.Refuses(revoked, []sdk.Msg{msg}) == nil {
 			answered = append(answered, name)
 		}
-		switch err := Refuses(machine, []sdk.Msg{msg}); {
+		switch err := delegate.Refuses(machine, []sdk.Msg{msg}); {
 		case err == nil:
 			works = append(works, name)
 		case !errors.Is(err, fleet.ErrMachine):
 			t.Errorf("%s: %v", url, err)
 		default:
 			heartbeat, _ := e.Registry.Resolve("/starling.registry.v1.MsgHeartbeat")
-			if Refuses(machine, []sdk.Msg{heartbeat, msg}) == nil {
+			if delegate.Refuses(machine, []sdk.Msg{heartbeat, msg}) == nil {
 				t.Errorf("%s after a heartbeat", url)
 			}
 		}

@@ -1,4 +1,4 @@
-package validator
+package node_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/validator"
 )
 
 // Of the end of a log whole lines are read, and what is added while it is followed.
@@ -21,14 +22,14 @@ func TestReadLog(t *testing.T) {
 	add := func(more []string) error { lines = append(lines, more...); return nil }
 	for bytes, want := range map[int64]string{1000: "first second third", 12: "third", 1: ""} {
 		lines = nil
-		if err := ReadLog(t.Context(), dir, bytes, false, add); err != nil || strings.Join(lines, " ") != want {
+		if err := validator.ReadLog(t.Context(), dir, bytes, false, add); err != nil || strings.Join(lines, " ") != want {
 			t.Errorf("%d bytes: %q, %v", bytes, lines, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	lines = nil
-	err := ReadLog(ctx, dir, 9, true, func(more []string) error {
+	err := validator.ReadLog(ctx, dir, 9, true, func(more []string) error {
 		if lines = append(lines, more...); lines[len(lines)-1] == "fourth" {
 			cancel()
 			return nil

@@ -1,9 +1,11 @@
-package adapter
+package chain_test
 
 import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/starling-network/starling/chain/adapter"
 
 	sdkerrors "cosmossdk.io/errors"
 )
@@ -11,7 +13,7 @@ import (
 var errRule = errors.New("rule")
 
 func TestRefusalKeepsCodeAndSentinel(t *testing.T) {
-	r := &ErrorTable{Space: "module", List: []ErrorCode{{Code: 7, Rule: errRule, Fix: "Do it."}}}
+	r := &adapter.ErrorTable{Space: "module", List: []adapter.ErrorCode{{Code: 7, Rule: errRule, Fix: "Do it."}}}
 	err := r.Wrap(fmt.Errorf("%w: unit 3", errRule))
 	// The SDK wraps what a message returns before it reads the code.
 	space, code, log := sdkerrors.ABCIInfo(sdkerrors.Wrapf(err, "message index: %d", 0), false)
@@ -31,7 +33,7 @@ func TestRecord(t *testing.T) {
 	type value struct {
 		N uint64 `cbor:"1,keyasint"`
 	}
-	c := Record[value]()
+	c := adapter.Record[value]()
 	b, err := c.Encode(value{N: 5})
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,11 @@
-package spending
+package node_test
 
 import (
 	"context"
 	"testing"
 
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web/access"
 )
@@ -15,7 +16,7 @@ import (
 func TestSpendingLimit(t *testing.T) {
 	cost, usdc := uint64(10), coin.Coin{Denom: "ibc/A", Symbol: "usdc", Exponent: 6}
 	dai := coin.Coin{Denom: "ibc/B", Symbol: "dai", Exponent: 18}
-	s, me := ByToken{}, access.Caller{Token: "me", Limits: map[string]uint64{"": 100, "usdc": 50}}
+	s, me := spending.ByToken{}, access.Caller{Token: "me", Limits: map[string]uint64{"": 100, "usdc": 50}}
 	s.Count("open", runs.Submitted{Token: "me", Budget: 60})
 	s.Count("over", runs.Submitted{Token: "me", Budget: 60, Spent: &cost})
 	s.Count("foreign", runs.Submitted{Token: "me", Budget: 30, Coin: usdc})

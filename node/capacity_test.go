@@ -1,4 +1,4 @@
-package capacity
+package node_test
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/estimate/capacity"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
 // A machine has the memory that it touches, and does not touch more than the system has.
 func TestTouch(t *testing.T) {
-	m, err := Touch(t.Context(), 130)
+	m, err := capacity.Touch(t.Context(), 130)
 	if err != nil || m.Short() || m.Touched != 130 || m.Rate <= 0 {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -21,7 +22,7 @@ func TestTouch(t *testing.T) {
 	if !ok {
 		t.Skip("this system does not say what memory it has")
 	}
-	if m, err = Touch(t.Context(), total>>20+1); err != nil || !m.Short() || m.Touched != 0 {
+	if m, err = capacity.Touch(t.Context(), total>>20+1); err != nil || !m.Short() || m.Touched != 0 {
 		t.Errorf("more than there is: %+v, %v", m, err)
 	}
 }
@@ -29,11 +30,11 @@ func TestTouch(t *testing.T) {
 // The file of a measurement is gone after it.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
-	d := Write(dir, disk.Share{Percent: 50})
+	d := capacity.Write(dir, disk.Share{Percent: 50})
 	if d.Error != "" || d.Write <= 0 || d.Read <= 0 || d.Share > d.Free {
 		t.Errorf("%+v", d)
 	}
-	if d := Write(dir+"/none", disk.Share{Percent: 50}); d.Error == "" || d.Write > 0 {
+	if d := capacity.Write(dir+"/none", disk.Share{Percent: 50}); d.Error == "" || d.Write > 0 {
 		t.Errorf("a folder that does not exist: %+v", d)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -49,7 +50,7 @@ func TestDraw(t *testing.T) {
 	}
 	all[3].Addrs, all[5].Jailed = nil, true
 	ids := func(seed string) (ids []string) {
-		for _, p := range draw(all, canon.Sum(seed)) {
+		for _, p := range capacity.DrawPeers(all, canon.Sum(seed)) {
 			if ids = append(ids, p.ID); p.ID == "p3" || p.ID == "p5" {
 				t.Errorf("%s is drawn", p.ID)
 			}
@@ -58,7 +59,7 @@ func TestDraw(t *testing.T) {
 	}
 	one, other := fmt.Sprint(ids("a")), fmt.Sprint(ids("b"))
 	all[0], all[39] = all[39], all[0]
-	if again := fmt.Sprint(ids("a")); again != one || one == other || len(ids("a")) != drawnPeers {
+	if again := fmt.Sprint(ids("a")); again != one || one == other || len(ids("a")) != capacity.DrawnPeers {
 		t.Errorf("%s, %s, %s", one, again, other)
 	}
 }

@@ -1,8 +1,10 @@
-package arena
+package client_test
 
 import (
 	"context"
 	"testing"
+
+	"github.com/starling-network/starling/client/module/arena"
 
 	"google.golang.org/grpc"
 
@@ -30,7 +32,7 @@ func (l *liar) Invoke(_ context.Context, _ string, _, reply any, _ ...grpc.CallO
 // A node that says that there are ever more members does not take the memory of those that ask it.
 func TestMembersEnd(t *testing.T) {
 	l := &liar{}
-	a, err := Client{l}.Committee(t.Context(), 1)
+	a, err := arena.Client{Account: l}.Committee(t.Context(), 1)
 	if err != nil || len(a.All) > committee.MaxMembers || l.asked != committee.MaxMembers/2 {
 		t.Errorf("%d members by %d questions, %v", len(a.All), l.asked, err)
 	}

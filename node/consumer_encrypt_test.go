@@ -1,4 +1,4 @@
-package consumer
+package node_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 )
@@ -19,18 +20,18 @@ func TestSecretOfPublishedShardsIsNeeded(t *testing.T) {
 	t.Cleanup(func() { _ = out.Close() })
 	b := &prepare.CompiledJob{Job: &job.Job{}}
 	b.Job.EncryptData = true
-	first, err := encrypted(b, out)
+	first, err := consumer.Encrypted(b, out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.Run.Blobs.Shards = []string{"published"}
-	if again, err := encrypted(b, out); err != nil || again.Secret != first.Secret {
+	if again, err := consumer.Encrypted(b, out); err != nil || again.Secret != first.Secret {
 		t.Errorf("a run that is resumed has another secret: %v", err)
 	}
 	if err := os.Remove(out.File(rundir.FileDataKey)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := encrypted(b, out); !errors.Is(err, ErrNoSecret) {
+	if _, err := consumer.Encrypted(b, out); !errors.Is(err, consumer.ErrNoSecret) {
 		t.Errorf("without the secret: %v", err)
 	}
 	if _, err := os.Stat(out.File(rundir.FileDataKey)); err == nil {

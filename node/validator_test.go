@@ -1,4 +1,4 @@
-package validator
+package node_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/validator"
 )
 
 // A validator whose disk has too little room reports that, in its log and in its status, and waits without a chain.
@@ -33,7 +34,7 @@ func TestValidatorWithoutRoom(t *testing.T) {
 	said := make(chan string, 10)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Options{Home: dir, Reserve: 2 * free, Say: func(s string) { said <- s }})
+		ended <- validator.Run(ctx, validator.Options{Home: dir, Reserve: 2 * free, Say: func(s string) { said <- s }})
 	}()
 	if line := <-said; !strings.HasPrefix(line, "DISK_FULL: ") {
 		t.Errorf("it said %q", line)
@@ -43,7 +44,7 @@ func TestValidatorWithoutRoom(t *testing.T) {
 		t.Error(err)
 	}
 
-	o := Options{Home: dir, Reserve: 1, Say: func(s string) { said <- s }}
+	o := validator.Options{Home: dir, Reserve: 1, Say: func(s string) { said <- s }}
 	if err := folder.WriteJSON(filepath.Join(dir, keystore.FileStopped),
 		endpoint.Halted{Code: "DISK_FULL", Why: "why"}); err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestValidatorWithoutRoom(t *testing.T) {
 		stopped.Why != "why" {
 		t.Errorf("its status: %v", err)
 	}
-	if err := o.awaitRoom(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrRoomAgain) {
+	if err := o.AwaitRoom(t.Context(), "127.0.0.1:1"); !errors.Is(err, validator.ErrRoomAgain) {
 		t.Errorf("with room: %v", err)
 	}
 	if _, err := inspect.AskValidator(t.Context(), dir); errors.As(err, &stopped) {
@@ -77,7 +78,7 @@ func TestStoppedValidatorAnswers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var once sync.Once
-	o := Options{Home: dir, Reserve: 2 * free, Say: func(string) {
+	o := validator.Options{Home: dir, Reserve: 2 * free, Say: func(string) {
 		once.Do(func() {
 			stopped := (*endpoint.Halted)(nil)
 			if _, err := inspect.AskValidator(t.Context(), dir); !errors.As(err, &stopped) || stopped.Code != "DISK_FULL" {
@@ -86,7 +87,7 @@ func TestStoppedValidatorAnswers(t *testing.T) {
 		})
 		cancel()
 	}}
-	if err := o.awaitRoom(ctx, address); err != nil {
+	if err := o.AwaitRoom(ctx, address); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package account
+package node_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/home"
 )
 
@@ -19,8 +20,8 @@ func TestStoresOfAnAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Account{Home: h}
-	if err := a.serve(nil); err != nil {
+	a := &account.Account{Home: h}
+	if err := a.Serve(nil); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = a.Host.Close() }()

@@ -1,4 +1,4 @@
-package replay
+package node_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/starling-network/starling/node/loop/replay"
 	"github.com/starling-network/starling/node/verify"
 	"github.com/starling-network/starling/web/failure"
 )
@@ -22,7 +23,7 @@ func TestRecordOfAnotherRun(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "loop.json"), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Run(t.Context(), dir, "not a network", verify.Options{})
+		_, err := replay.Run(t.Context(), dir, "not a network", verify.Options{})
 		known := (*failure.Error)(nil)
 		if err == nil || (errors.As(err, &known) && known.Code == "RECORD_OTHER") != want {
 			t.Errorf("the record of %q is answered with %v", order, err)
