@@ -9,7 +9,7 @@ test:
 
 # Every case of the tables of which go test ./... plays a part.
 long:
-	STARLING_LONG=1 go test -p 4 -timeout 25m ./...
+	STARLING_LONG=1 go test -p 4 -ldflags=-s -timeout 25m ./...
 
 check:
 	./.ci/run

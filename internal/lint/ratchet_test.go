@@ -33,6 +33,8 @@ var ratchets = []ratchet{
 	{"type_methods", "methods", 25, typeMethods},
 	{"columns", "lines of more than 120 columns", 0, wideLines},
 	{"prose", "unclear turns of phrase", 0, prose},
+	{"links_sdk", "test binaries that link the Cosmos SDK", 0, linking(ofSDK)},
+	{"links_server", "test binaries that link the server of the Cosmos SDK", 0, linking(ofServer)},
 }
 
 // maxColumns counts characters; a tab is one.
