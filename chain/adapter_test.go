@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/starling-network/starling/chain/adapter"
-
 	sdkerrors "cosmossdk.io/errors"
+
+	"github.com/starling-network/starling/chain/adapter"
 )
 
 var errRule = errors.New("rule")

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-network/starling/chain/app/delegate"
-
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/chain/app/delegate"
 	"github.com/starling-network/starling/chain/wire"
 	_ "github.com/starling-network/starling/chain/wire/ibc" // its messages
 	"github.com/starling-network/starling/protocol/registry"

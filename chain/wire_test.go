@@ -4,12 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-network/starling/chain/wire"
-
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 
 	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 )

@@ -4,12 +4,11 @@ import (
 	"context"
 	"testing"
 
-	"github.com/starling-network/starling/client/module/arena"
-
 	"google.golang.org/grpc"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/arena/arenapb"
+	"github.com/starling-network/starling/client/module/arena"
 	"github.com/starling-network/starling/client/module/submit"
 	"github.com/starling-network/starling/protocol/committee"
 )
