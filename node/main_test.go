@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/starling-network/starling/node/provider"
+	"github.com/starling-network/starling/node/maxprocs"
 )
 
 var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
@@ -20,7 +20,7 @@ const garbagePercent = 300 // as GOGC
 // it would take a third of the time.
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "6") // most wait for blocks
-	provider.SetMaxProcs()
+	maxprocs.Set()
 	flag.Parse()
 	debug.SetGCPercent(garbagePercent)
 	_ = os.Setenv("GOGC", strconv.Itoa(garbagePercent))

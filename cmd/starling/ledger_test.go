@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ type ledger struct {
 	dir     string
 	network string
 	clients map[string]*client.Client
+	stop    func() // ends the chain
 }
 
 func startLedger(t *testing.T, names ...string) *ledger {
@@ -63,7 +65,8 @@ func startLedger(t *testing.T, names ...string) *ledger {
 		chain.Config{Home: l.home("validator"), Referee: nowork.Open, ChainID: "ledger", BlockTime: 50 * time.Millisecond,
 			Genesis: doc, RPC: rpc, Log: t.Output()})
 	l.must(err)
-	t.Cleanup(func() { v.Stop() })
+	l.stop = sync.OnceFunc(v.Stop)
+	t.Cleanup(l.stop)
 	l.network = "http://" + rpc
 	for name, signer := range signers {
 		c := client.New(v.Client(), signer)

@@ -39,12 +39,12 @@ import (
 	"github.com/starling-network/starling/cmd/starling/web"
 	"github.com/starling-network/starling/cmd/starling/worker"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/node/provider"
+	"github.com/starling-network/starling/node/maxprocs"
 )
 
 func main() {
 	startup.Done()
-	provider.SetMaxProcs()
+	maxprocs.Set()
 	os.Exit(run(untilInterrupted(), os.Args[1:]))
 }
 

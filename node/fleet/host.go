@@ -95,10 +95,10 @@ func (h *Host) keep(ctx context.Context, w Worker) error {
 		case err == nil:
 			h.Say(w.Name + ": ended")
 			return nil
-		case ctx.Err() != nil:
-			return nil
 		case h.Final(code):
 			return fmt.Errorf("%s: %w", w.Name, err)
+		case ctx.Err() != nil:
+			return nil
 		}
 		if time.Since(since) > steady {
 			pause = first

@@ -52,6 +52,22 @@ func TestAHostRestartsWorkers(t *testing.T) {
 	}
 }
 
+// A worker that ends for good while it drains, with work that is not settled, is no worker that ended well.
+func TestAHostTellsOfWorkersThatDrainInVain(t *testing.T) {
+	h, said := shells()
+	ctx, cancel := context.WithCancel(t.Context())
+	say := h.Say
+	h.Say = func(text string) {
+		if say(text); text == "w: up" {
+			cancel()
+		}
+	}
+	err := h.Run(ctx, []Worker{script("w", `trap "exit 2" TERM; echo up; while :; do sleep 0.01; done`)}, nil)
+	if err == nil || !strings.Contains(err.Error(), "w: exit status 2") {
+		t.Errorf("it ended with %v:\n%s", err, said())
+	}
+}
+
 // The first signal lets workers drain, and the second ends them.
 func TestAHostPassesSignalsOn(t *testing.T) {
 	h, said := shells()

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/uplink"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -103,10 +104,17 @@ func (s *spareWatch) follow(ctx context.Context) error {
 			s.chain.Address(), quantity.Amount(params.MinStake(crew.Verifier))))
 	}
 	leaving := ctx.Done()
+	pulse := uplink.NewPulse(s.RPC, s.Say)
+	defer pulse.Stop()
 	for {
 		select {
+		case <-pulse.Silence():
+			pulse.Silent(nil)
+		case <-pulse.Gone():
+			return s.unsettled(pulse.Without(), false)
 		case <-leaving:
 			leaving = nil
+			pulse.GiveUp(s.GiveUp)
 			close(s.drain)
 			s.stop()
 			s.Say("stops when nothing is open that it challenged; the next Ctrl-C stops at once")
@@ -114,6 +122,7 @@ func (s *spareWatch) follow(ctx context.Context) error {
 			if !ok {
 				return member.ErrClosed
 			}
+			pulse.Block(b.Height)
 			s.watch.Block(b.Height, b.Time)
 			jobs, err := s.chain.Training.Runs(work, true)
 			switch {

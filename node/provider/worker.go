@@ -90,6 +90,7 @@ type Options struct {
 	Say      func(string)
 
 	PauseWhen pause.Conditions // it sets its work aside under these
+	GiveUp    time.Duration    // while it drains: it ends when no block has come for so long; 0: it waits
 	Extra     extra.Options    // work that it takes besides runs
 }
 
@@ -337,8 +338,11 @@ func (s *service) serve(ctx context.Context) error {
 		select {
 		case <-pulse.Silence():
 			pulse.Silent(s.Head.Cut())
+		case <-pulse.Gone():
+			return s.unsettled(pulse.Without(), !offer.Made)
 		case <-leaving:
 			leaving, draining = nil, true
+			pulse.GiveUp(s.GiveUp)
 			s.mu.Lock()
 			s.drains = true
 			s.mu.Unlock()
@@ -382,6 +386,13 @@ func (s *service) serve(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// unsettled is the error of a process that drains and ends too early.
+func (s *service) unsettled(why string, offers bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return parting.NewUnsettled(why, offers, s.runs)
 }
 
 func (s *service) idle() bool {

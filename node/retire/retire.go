@@ -29,6 +29,8 @@ type Options struct {
 	Memo string // of that transfer
 	Say  func(string)
 	Wait func(done, total int) // told of the blocks of the wait for the stake; total 0 ends it
+
+	GiveUp time.Duration // it ends when no block has come for so long; 0: it waits
 }
 
 // Retired is what an account did to leave a network. Amounts are in uzen.
@@ -56,27 +58,39 @@ func Run(ctx context.Context, o Options) (*Retired, error) {
 		return nil, err
 	}
 	defer c.Close()
-	if err := c.Ready(ctx); err != nil {
+	blocks, err := c.Blocks(ctx)
+	if err != nil {
 		return nil, err
 	}
-	blocks, err := c.Blocks(ctx)
+	heard, err := c.Blocks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := retirement{Options: o, chain: c, blocks: blocks, pulse: uplink.NewPulse(o.RPC, o.Say),
 		done: Retired{Account: c.Address(), Left: []string{}, To: o.To}}
 	defer r.pulse.Stop()
+	if err := uplink.While(ctx, heard, o.GiveUp, r.run); err != nil {
+		return nil, err
+	}
+	return &r.done, nil
+}
+
+// run takes all steps.
+func (r *retirement) run(ctx context.Context) error {
+	if err := r.chain.Ready(ctx); err != nil {
+		return err
+	}
 	unlock, err := r.drain(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = unlock() }()
 	for _, step := range []func(context.Context) error{r.handBack, r.unstake, r.await, r.send} {
 		if err := step(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return &r.done, nil
+	return nil
 }
 
 // retirement is an account on its way out.

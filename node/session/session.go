@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/uplink"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
@@ -39,11 +40,20 @@ func TransactAs(ctx context.Context, signer wallet.Signer, network string,
 		return err
 	}
 	defer c.Close()
-	if err := c.Ready(ctx); err != nil {
+	blocks, err := c.Blocks(ctx)
+	if err != nil {
 		return err
 	}
-	return do(ctx, c)
+	return uplink.While(ctx, blocks, silence, func(ctx context.Context) error {
+		if err := c.Ready(ctx); err != nil {
+			return err
+		}
+		return do(ctx, c)
+	})
 }
+
+// silence is how long no block may come while an account does something on a network.
+const silence = time.Minute
 
 // Account is what a network says of an account. Amounts are in uzen.
 type Account struct {

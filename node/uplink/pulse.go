@@ -14,6 +14,9 @@ type Pulse struct {
 	validator string
 	silence   *time.Timer
 	told      bool
+
+	limit time.Duration // without a block, from which on Gone is ready
+	gone  *time.Timer   // nil: never
 }
 
 // NewPulse begins to listen for the blocks of a validator.
@@ -40,11 +43,39 @@ func (p *Pulse) Silent(cut error) {
 // Block takes note of a block.
 func (p *Pulse) Block(height int64) {
 	p.silence.Reset(silent)
+	if p.gone != nil {
+		p.gone.Reset(p.limit)
+	}
 	if p.told {
 		p.say(fmt.Sprintf("blocks come again, at height %d", height))
 	}
 	p.told = false
 }
 
+// GiveUp lets Gone be ready when from now on no block has come for a time; 0: never.
+func (p *Pulse) GiveUp(after time.Duration) {
+	if after > 0 {
+		p.limit, p.gone = after, time.NewTimer(after)
+	}
+}
+
+// Gone is ready when no block has come for the time of GiveUp: the process is to end.
+func (p *Pulse) Gone() <-chan time.Time {
+	if p.gone == nil {
+		return nil
+	}
+	return p.gone.C
+}
+
+// Without says that no block has come for the time of GiveUp.
+func (p *Pulse) Without() string {
+	return fmt.Sprintf("no block came for %s from %s", p.limit, p.validator)
+}
+
 // Stop ends it.
-func (p *Pulse) Stop() { p.silence.Stop() }
+func (p *Pulse) Stop() {
+	p.silence.Stop()
+	if p.gone != nil {
+		p.gone.Stop()
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/simulate"
+	"github.com/starling-network/starling/node/uplink"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -66,6 +67,10 @@ func networkCause(err error) error {
 	case errors.Is(err, client.ErrNotFound):
 		p.Code, p.What, p.Fix, exit = "NOT_FOUND", "the network does not have it",
 			"check the name; starling network status shows what there is", terminal.ExitNotFound
+	case errors.Is(err, uplink.ErrSilent):
+		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "the network makes no blocks, or cannot be reached any more",
+			"what was sent may still come into a block: see starling account history, and give the command again once "+
+				"starling network status shows new blocks", terminal.ExitTimeout
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, client.ErrLost):
 		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "waiting took too long",
 			"try again; starling network status shows whether the network makes blocks", terminal.ExitTimeout

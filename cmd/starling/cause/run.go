@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
+	"github.com/starling-network/starling/node/provider/parting"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/verify"
 )
@@ -123,6 +124,13 @@ func Verification(err error) error {
 
 // Worker explains why a worker or verifier cannot continue.
 func Worker(err error) error {
+	if u, ok := errors.AsType[*parting.Unsettled](err); ok {
+		return terminal.WithExit(&terminal.Problem{Code: "UNSETTLED", What: "the process ends before its work is settled",
+			Why: u.Why + "; " + u.Left(), Retry: true,
+			Fix: "when the network can be reached, start it again with the same flags: it settles what is open, and drains " +
+				"as before; or leave for good with starling worker retire. --drain-timeout 0 waits for the network",
+		}, terminal.ExitUnsettled)
+	}
 	if err = Explain(err); err == nil || terminal.Explained(err) {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -67,7 +68,8 @@ was given, and keeps it. The owner who made the invitations owns all workers of 
 none of them audits another. With --home no file is needed.
 
 A worker that fails is started again, after 5 seconds and then later each time. One that ended because it was drained
-or revoked stays down, and the command ends with the last of them. The first Ctrl-C drains all, the second ends them.
+or revoked stays down, and the command ends with the last of them; so does one that drained and ended because the
+network was away for its drain-timeout (UNSETTLED). The first Ctrl-C drains all, the second ends them.
 With releases: {url: URL, root: FILE} in the file each worker runs under starling supervise.
 
 starling fleet status, drain --host and upgrade take the folder of the host; starling worker status, pause and logs
@@ -100,8 +102,10 @@ that of each worker.`,
 			if err != nil {
 				return err
 			}
-			h := fleet.Host{Program: self, Say: c.Say, Final: func(code int) bool { return code == terminal.ExitUsage }}
-			return h.Run(cmd.Context(), workers, terminal.Interrupts(cmd.Context()))
+			h := fleet.Host{Program: self, Say: c.Say, Final: func(code int) bool {
+				return code == terminal.ExitUsage || code == terminal.ExitUnsettled
+			}}
+			return unsettled(h.Run(cmd.Context(), workers, terminal.Interrupts(cmd.Context())))
 		},
 	}
 	f := cmd.Flags()
@@ -111,6 +115,18 @@ that of each worker.`,
 	f.StringVar(&given.Invitations, "invitations", "", "folder of the invitations of starling fleet add --out")
 	f.StringVar(&network, "network", "", "HTTP interface of a validator (default: that of the invitations)")
 	return cmd
+}
+
+// unsettled explains that workers drained, and ended before their work was settled.
+func unsettled(err error) error {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.ExitCode() != terminal.ExitUnsettled {
+		return err
+	}
+	return terminal.WithExit(&terminal.Problem{Code: "UNSETTLED", What: "workers ended before their work was settled",
+		Why: err.Error(), Retry: true, Fix: "their messages say what is left: start them again when the network can be " +
+			"reached",
+	}, terminal.ExitUnsettled)
 }
 
 // flagsGiven reports whether a flag of the command itself is set.

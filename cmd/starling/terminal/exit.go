@@ -22,6 +22,7 @@ const (
 	ExitVerification = 10  // a result is not what it claims to be
 	ExitJobFailed    = 11  // the job that was waited for failed
 	ExitFindings     = 12  // checks found problems
+	ExitUnsettled    = 13  // a worker that drained ended before its work was settled
 	ExitInterrupted  = 130 // Ctrl-C
 )
 
@@ -46,6 +47,7 @@ var ExitCodes = []Exit{
 	{ExitVerification, "verification failed"},
 	{ExitJobFailed, "the job failed"},
 	{ExitFindings, "checks found problems"},
+	{ExitUnsettled, "ended before its work was settled"},
 	{ExitInterrupted, "interrupted"},
 }
 

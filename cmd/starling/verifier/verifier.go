@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/cmd/starling/version"
+	"github.com/starling-network/starling/cmd/starling/worker"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/node/member"
@@ -51,6 +52,7 @@ The first Ctrl-C stops when nothing is open that was challenged, the second at o
 		"asked when one is gone")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "threads of the execution of a unit")
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
+	worker.GiveUpFlag(f, &o.GiveUp)
 	o.Disk, o.Keep, o.Replicas = member.DefaultDisk, member.DefaultKeep, replica.Factor
 	f.Var(&o.Disk, "disk", "what blobs may take: a size such as 20GiB, or a part of the free disk")
 	for _, name := range []string{"home", "network"} {

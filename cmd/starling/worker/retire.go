@@ -28,7 +28,8 @@ the account has goes to --to, but for what the fee of that may take; without --t
 folder.
 
 The command waits for all of this, and keeps other processes out of the folder meanwhile. Ctrl-C ends the wait alone:
-the stake leaves by itself, and the same command, given again, continues where it was. Shares of models stay with the
+the stake leaves by itself, and the same command, given again, continues where it was. If no block comes for --timeout,
+the command ends in the same way (TIMED_OUT). Shares of models stay with the
 account: starling model claim takes what they earned, before, and starling model transfer gives them away.
 
 With -o json: {"account","drained","left":[JOB],"unstaked_uzen","to","sent_uzen","hash","balance_uzen"}.`,
@@ -63,6 +64,7 @@ With -o json: {"account","drained","left":[JOB],"unstaked_uzen","to","sent_uzen"
 	}
 	t.Flags(cmd)
 	cmd.Flags().StringVar(&o.To, "to", "", "account that is sent the coins")
+	cmd.Flags().DurationVar(&o.GiveUp, "timeout", drainTimeout, "end when no block has come for so long; 0 waits")
 	cmd.Flags().StringVar(&o.Memo, "memo", "", "note of that transfer, which everybody can read")
 	return cmd
 }

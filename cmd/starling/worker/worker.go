@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -81,7 +82,8 @@ use the head through its port of the loopback.
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
 --behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
 new runs are taken, and the command ends when the present ones are over. The second stops at once; a unit that is not
-done then goes to another worker.
+done then goes to another worker. If no block comes for --drain-timeout meanwhile, the command says what is left to
+settle, and ends (UNSETTLED): started again, it settles that.
 
 A worker that has no run lets the registry measure its machine once (--measure), which takes some seconds and gives it
 a class; with --tier it says in time that it is there.
@@ -201,6 +203,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		"uptime to commit to: none, bronze, silver or gold; below it costs stake")
 	f.BoolVar(&o.Measure, "measure", true, "let the registry measure this machine, some seconds long, so that it has a "+
 		"class")
+	GiveUpFlag(f, &o.GiveUp)
 	f.StringVar(&o.Pool, "pool", "", "account of a pool that may offer this worker's work with that of others")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "threads of the training")
 	o.Disk = member.DefaultDisk
@@ -210,6 +213,15 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		"members that keep a blob which is to outlive any of them: data and the latest checkpoints")
 	return cmd
 }
+
+// GiveUpFlag is how long a process that drains waits for a network that is away.
+func GiveUpFlag(f *pflag.FlagSet, to *time.Duration) {
+	f.DurationVar(to, "drain-timeout", drainTimeout, "while it drains, end when no block has come for so long, with what "+
+		"is left to settle; 0 waits")
+}
+
+// drainTimeout is the default of GiveUpFlag.
+const drainTimeout = 10 * time.Minute
 
 // wayFlags are the flags about the way to peers.
 func wayFlags(cmd *cobra.Command, o *provider.Options, ticket *string) {

@@ -1,4 +1,5 @@
-package provider
+// Package maxprocs says how many goroutines of a process may run at a time. It counts no processors: package kernel does.
+package maxprocs
 
 import (
 	"os"
@@ -12,8 +13,8 @@ import (
 // The operating system shares the processors among more threads than there are, and runs those first that have waited.
 const spare = 16
 
-// SetMaxProcs lets more goroutines run at a time than there are processors, unless GOMAXPROCS says how many may.
-func SetMaxProcs() {
+// Set lets more goroutines run at a time than there are processors, unless GOMAXPROCS says how many may.
+func Set() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(kernel.Cores + spare)
 	}
