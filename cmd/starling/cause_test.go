@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/simulate"
+	"github.com/starling-network/starling/node/uplink"
 )
 
 // Every command that connects to a network reports in the same way that no validator answers there.
@@ -79,6 +80,7 @@ func TestCauses(t *testing.T) {
 		"stopped":        {stopped, 1, "DISK_FULL"},
 		"too slow":       {&url.Error{Op: "Post", URL: "http://a", Err: context.DeadlineExceeded}, 9, "TIMED_OUT"},
 		"no block":       {fmt.Errorf("%w from x: %w", keystore.ErrNoBlock, noPort), 9, "TIMED_OUT"},
+		"silent":         {fmt.Errorf("%w for 1m0s", uplink.ErrSilent), 9, "TIMED_OUT"},
 		"never included": {client.ErrLost, 9, "TIMED_OUT"},
 		"unknown":        {client.ErrNotFound, 3, "NOT_FOUND"},
 		"no account":     {client.ErrNoAccount, 3, "ACCOUNT_NOT_FOUND"},

@@ -86,6 +86,11 @@ func execute(ctx context.Context, c *terminal.Console, args []string) error {
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		c.Form = formIn(args, c.Form)
+		if _, rest, _ := root.Find(args); cmd.HasAvailableSubCommands() && len(rest) > 0 && rest[0][:1] != "-" {
+			if unknown := cmd.Args(cmd, rest[:1]); unknown != nil { // the flag is that of a command that is not there
+				return unknown
+			}
+		}
 		return usage.Error(cmd, err)
 	})
 	return cause.Explain(terminal.IfInterrupted(ctx, root.ExecuteContext(ctx), ""))

@@ -38,8 +38,11 @@ func TestSweepsAreCheckedFirst(t *testing.T) {
 func TestUnknownCommands(t *testing.T) {
 	for args, want := range map[string]string{
 		"job nonsense": `there is no command "nonsense" of starling job`, "model srve x": "did you mean serve?",
-		"version now": `"now" is given, and starling version takes no argument`,
-		"job verify":  "0 arguments given, wanted", "train a b": "2 arguments given, wanted JOB.yaml",
+		"validator unbond --home x": `there is no command "unbond" of starling validator; did you mean bond?`,
+		"wroker up --home x":        `there is no command "wroker"`,
+		"worker up --hmoe x":        "unknown flag: --hmoe",
+		"version now":               `"now" is given, and starling version takes no argument`,
+		"job verify":                "0 arguments given, wanted", "train a b": "2 arguments given, wanted JOB.yaml",
 	} {
 		if code, _, stderr := starling(t, strings.Fields(args)...); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d\n%s", args, code, stderr)

@@ -127,6 +127,9 @@ func New(config Config) (*Host, error) {
 	config.Stall = orDefault(config.Stall, 30*time.Second)
 	config.Hedge = orDefault(config.Hedge, 2*time.Second)
 
+	if err := checkListen(config.Listen); err != nil {
+		return nil, err
+	}
 	life := lifetime.New()
 	endpoint, table, err := listen(life.Context(), config)
 	if err != nil {

@@ -34,6 +34,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/textgen"
 	"github.com/starling-network/starling/node/tracking"
+	"github.com/starling-network/starling/node/uplink"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -232,15 +233,20 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	pulse := uplink.NewPulse(c.Options.Network, c.warn)
+	defer pulse.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			c.sayLocked()
 			return nil, ctx.Err()
+		case <-pulse.Silence():
+			pulse.Silent(nil)
 		case b, ok := <-blocks:
 			if !ok {
 				return nil, errors.Join(ctx.Err(), member.ErrClosed)
 			}
+			pulse.Block(b.Height)
 			if c.progress.BudgetUzen == 0 { // the peer may be behind the order
 				if err := price(ctx, c); err != nil && !errors.Is(err, client.ErrNotFound) {
 					return nil, err
@@ -359,6 +365,13 @@ func waiting(o module.OrderStatus, offers []market.Offer, why string) string {
 	}
 	return fmt.Sprintf("the order waits: %s; it needs %s workers and %d verifiers, and %d and %d offer", why, least,
 		o.Verifiers, offering[crew.Worker], offering[crew.Verifier])
+}
+
+// warn tells of the network, if it is that of others.
+func (c *Consumer) warn(text string) {
+	if c.Options.Say != nil && c.Options.Network != "" {
+		c.Options.Say(text)
+	}
 }
 
 // sayLocked reports the coins that an unmatched order keeps locked, when the consumer stops waiting.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/account/words"
@@ -42,6 +43,16 @@ func Open(dir string) (h Home, made bool, err error) {
 	h = Home{Dir: dir}
 	_, _ = rand.Read(h.secret.Bytes[:]) // never fails
 	return h, true, h.keep()
+}
+
+// Exposed is the file of the key in a folder if other users of the machine may read it, or "".
+func Exposed(dir string) string {
+	path := filepath.Join(dir, FileKey)
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0 {
+		return ""
+	}
+	return path
 }
 
 // Read reads the folder of a party. It makes nothing: without a key there the error is ErrNoKey.

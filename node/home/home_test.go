@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -133,5 +134,23 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 	if again, _ := Read(dir); again != h {
 		t.Error("the key was overwritten")
+	}
+}
+
+// A key that other users of the machine may read is told of.
+func TestExposed(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	if path := Exposed(dir); path != "" {
+		t.Errorf("a new key: %s", path)
+	}
+	path := filepath.Join(dir, FileKey)
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if Exposed(dir) != path && runtime.GOOS != "windows" {
+		t.Errorf("%q", Exposed(dir))
 	}
 }

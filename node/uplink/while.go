@@ -8,10 +8,10 @@ import (
 )
 
 // ErrSilent is the reason for which While ends what waits for a network without blocks.
-var ErrSilent = errors.New("uplink: no block came")
+var ErrSilent = errors.New("no block came")
 
-// While does something that waits for blocks of a network, of which each arrives in blocks as well. Its context ends when
-// none has come for a time (0: any time); the error wraps ErrSilent then.
+// While does something that waits for the network from which the blocks come. Its context ends when none has come for a
+// time (0: never); the error wraps ErrSilent then.
 func While[B any](ctx context.Context, blocks <-chan B, limit time.Duration, do func(context.Context) error) error {
 	if limit == 0 {
 		return do(ctx)

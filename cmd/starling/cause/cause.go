@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/node/uplink"
@@ -54,6 +55,10 @@ func networkCause(err error) error {
 	case errors.Is(err, keystore.ErrNoBlock):
 		p.Code, p.What, p.Fix, exit = "TIMED_OUT", "the network makes no blocks",
 			"see validator.log and out.log in the folders of the validators", terminal.ExitTimeout
+	case unreachable && !asked: // something else answers there
+		p.Code, p.What, p.Why = "NETWORK_UNREACHABLE", gone.Network+" does not answer as a validator", gone.Err.Error()
+		p.Fix = "give its HTTP interface (rpc in network.json, such as http://127.0.0.1:26601), and neither its gRPC nor its " +
+			"REST port, nor that for other validators"
 	case unreachable:
 		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+gone.Network,
 			"check that a validator runs there: starling doctor --network "+gone.Network
@@ -129,6 +134,9 @@ func machineCause(err error) error {
 	case errors.Is(err, simulate.ErrSurrogate):
 		p.Code, p.What, p.Fix, exit = "JOB_TOO_LARGE", "the job cannot be played with --modelled",
 			"lower strategy.sync_steps or training.global_batch_size", terminal.ExitUsage
+	case errors.Is(err, peer.ErrListen):
+		p.Code, p.What, p.Fix, exit = "USAGE", "--listen names no address to listen on",
+			"give a multiaddr, such as /ip4/0.0.0.0/tcp/4001", terminal.ExitUsage
 	case onFile:
 		return terminal.FileProblem(file)
 	case onPort && port.Op == "listen":

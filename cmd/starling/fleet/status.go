@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/fleet"
 	"github.com/starling-network/starling/node/provider"
@@ -28,6 +29,9 @@ type working struct {
 	Paused   bool     `json:"paused"`
 	Runs     []string `json:"runs"`
 	Height   int64    `json:"height,omitempty"`
+
+	Busy  []busy.Share `json:"busy"`       // by class of work, since the process began
+	Share float64      `json:"busy_share"` // of that time, of all classes
 }
 
 // state is the state of a worker in a word.
@@ -45,6 +49,14 @@ func (w working) state() string {
 	return "waiting"
 }
 
+// busy is the part of its time in which a worker computed.
+func (w working) busy() string {
+	if !w.Running {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", 100*w.Share)
+}
+
 // onHost asks the workers of a host.
 func onHost(ctx context.Context, dir string) (list []working, err error) {
 	homes, err := fleet.Homes(dir)
@@ -52,12 +64,13 @@ func onHost(ctx context.Context, dir string) (list []working, err error) {
 		return nil, err
 	}
 	for _, home := range homes {
-		w, p := working{Name: filepath.Base(home), Home: home, Runs: []string{}}, provider.WorkerStatus{}
+		var p provider.WorkerStatus
+		w := working{Name: filepath.Base(home), Home: home, Runs: []string{}, Busy: []busy.Share{}}
 		switch err := control.Status(ctx, home, &p); {
 		case err == nil:
 			w.Running, w.Machine, w.Height = true, p.Address, p.Height
 			w.Device, w.Of, w.Draining, w.Paused = p.Device.Uses, p.Device.Name, p.Draining, p.Pause.Paused
-			w.Runs = append(w.Runs, p.Runs...)
+			w.Runs, w.Busy, w.Share = append(w.Runs, p.Runs...), append(w.Busy, p.Busy...), p.Share
 		case !errors.Is(err, control.ErrNotRunning):
 			return nil, fmt.Errorf("%s: %w", home, err)
 		}
@@ -73,8 +86,8 @@ func printHost(ctx context.Context, c *terminal.Console, dir string) error {
 		return err
 	}
 	return terminal.PrintList(c.Form, "workers", list, func(w working) string { return w.Home },
-		[]string{"WORKER", "STATE", "DEVICE", "RUNS", "MACHINE", "+NAME", "+HEIGHT"}, func(w working) []any {
-			return []any{w.Name, w.state(), w.Device, strings.Join(w.Runs, ", "), w.Machine, w.Of, w.Height}
+		[]string{"WORKER", "STATE", "DEVICE", "BUSY", "RUNS", "MACHINE", "+NAME", "+HEIGHT"}, func(w working) []any {
+			return []any{w.Name, w.state(), w.Device, w.busy(), strings.Join(w.Runs, ", "), w.Machine, w.Of, w.Height}
 		})
 }
 
@@ -100,10 +113,11 @@ func statusCommand(c *terminal.Console) *cobra.Command {
 starling worker status says more of one of them; starling fleet list has all machines of an account, as the network
 sees them.
 
-States: stopped, waiting, working, paused, draining.
+States: stopped, waiting, working, paused, draining. Busy is the part of the time since the process began in which it
+computed, of all classes of work: training, verification, generation, evaluation, hosting.
 
 With -o json: {"workers":[{"name","home","running","machine","device","device_name","draining","paused","runs",
-"height"}]}.`,
+"height","busy":[{"class","seconds","share"}],"busy_share"}]}.`,
 		Example: `  starling fleet status fleet
   starling fleet status fleet -o json`,
 		Args: usage.Exactly("DIR"),

@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/node/fleet"
 	"github.com/starling-network/starling/node/fleet/head"
+	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/provider"
@@ -168,6 +169,9 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if o.Home == "" || o.RPC == "" {
 				return usage.Error(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the "+
 					"file of --config"))
+			}
+			if path := home.Exposed(o.Home); path != "" {
+				c.Say("other users of this machine may read the key: chmod 600 " + path)
 			}
 			o.Say, o.Version = c.Say, version.Binary()
 			return cause.Worker(provider.Run(cmd.Context(), *o))

@@ -36,8 +36,9 @@ whole units allows: the machines wait for the last of them.
 Last, processes of this program run on this machine, on networks with blocks of 200 ms. A machine without coins, which
 knows the address of the network alone, joins while a job is under way, and is paid for a unit. Its owner pauses it in
 the middle of units. Ten clients queue 50 jobs at a gateway, which is killed twice meanwhile, and ask for their states.
---quick plays twelve hours of each simulated network, or eight, and fewer rounds of the others, compares no estimates,
-pauses the machine twice, and does not wait for the 50 models.
+--quick plays twelve hours of each simulated network, or eight, and fewer rounds of the others, several networks at the
+same time, compares no estimates, pauses the machine twice, and does not wait for the 50 models. It says what it left
+out.
 
 With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen","median_uzen","high_uzen"},
 "earned_day","since_first_pay":{"days","earned_day","off"},"off"}],
@@ -46,7 +47,7 @@ With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen
 "rounds","missed","slashed_uzen","whole"}],"journeys":{"join":{"commands","seconds","paid_uzen"},
 "pauses":[{"stopped_seconds","returned_seconds","before_bytes","after_bytes","idle_bytes","slashed_uzen","missed",
 "convicted"}],"orders":{"clients","jobs","kills","lost","twice","done","statuses","p50_ms","p99_ms"}},
-"bars":[{"name","value","bar","holds"}]}.`,
+"left_out":[TEXT],"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench people --quick
   starling bench people --days 14 -o json`,
 		Args: usage.Exactly(),
@@ -68,6 +69,9 @@ With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen
 					terminal.Zen(in.Earned), 100*in.Off, 100*in.Since.Off)
 			}
 			figure.PrintBars(w, r.Bars)
+			for _, text := range r.LeftOut {
+				fmt.Fprintf(w, "left out: %s\n", text)
+			}
 			return figure.Judge(r.Bars, w.Flush())
 		},
 	}

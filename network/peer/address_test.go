@@ -1,0 +1,31 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+)
+
+// A port that another process has is refused, as is what is no multiaddr.
+func TestAddressesToListenOn(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	taken := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)
+	if e, ok := errors.AsType[*net.OpError](checkListen([]string{"/ip4/127.0.0.1/tcp/0", taken})); !ok || e.Op != "listen" {
+		t.Errorf("a port that is taken: %v", e)
+	}
+	for _, wrong := range []string{"127.0.0.1:4001", "/dns4/host/udp"} {
+		if err := checkListen([]string{wrong}); !errors.Is(err, ErrListen) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+	udp := fmt.Sprintf("/ip4/127.0.0.1/udp/%d/quic-v1", port)
+	if err := checkListen([]string{"/ip4/127.0.0.1/tcp/0", udp, "/ip6/::1/udp/0/quic-v1"}); err != nil {
+		t.Error(err)
+	}
+}
