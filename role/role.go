@@ -238,7 +238,7 @@ type (
 		CID  string
 	}
 	// Probe fetches the slice of the update of a unit, the answers that it has drawn or, with Data, what the consumer gave
-	// it, which another member misses, and keeps them.
+	// it, which another member misses, and keeps them. Or it fetches what a stage under audit has received.
 	Probe struct {
 		Work work.UnitID
 		Base terms.Checkpoint
@@ -257,7 +257,7 @@ type (
 		Units work.Units       // of the round
 	}
 	// Missing tells the chain that the update of a unit cannot be fetched; in a run with slices, which of it. Or the
-	// answers that a unit has drawn cannot be.
+	// answers that a unit has drawn cannot be, or, with a slice, what a stage under audit has received on a link.
 	Missing struct {
 		Work  work.UnitID
 		Slice uint32

@@ -64,6 +64,19 @@ func TestLateStages(t *testing.T) {
 	n.disturb("late-stages", liars)
 }
 
+// TestSkippedStages is TestStages of a model in four stages, of which each microbatch leaves out the second or the third.
+// The model is that of an undisturbed run of such stages.
+func TestSkippedStages(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := convicts("lies-backward")
+	n.invite(liars)
+	n.stages("")
+	n.set = []string{"--set", "parallel={stages: 4, microbatches: 4, skip: 0.25}", "--set", "model.config.n_layer=6"}
+	n.undo = nil
+	n.disturb("skipped-stages", liars)
+}
+
 // disturb plays a job in stages with liars, and kills a worker in the middle of a unit.
 func (n *network) disturb(name string, liars []liar) {
 	n.t.Helper()

@@ -212,8 +212,8 @@ func (l *ledger) part(e event.Event, loser, winner string, lost uint32) {
 	}
 }
 
-// forfeit takes the deposit of a worker of tolerant work from its stake, for the community pool: no account gains by
-// reporting that the work of others is outside.
+// forfeit takes what backs the work of a worker from its stake, for the community pool: no account gains by reporting
+// that the work of others is outside, or that values of a link are hidden.
 func (l *ledger) forfeit(e event.Event) {
 	m, _ := l.state.Member(e.Who)
 	order := market.Order{Terms: l.state.Terms}

@@ -30,9 +30,10 @@ func inStages() terms.Terms {
 
 // linked is a commitment with the heads of the links of a stage: of a link the same on both sides.
 func linked(s State, c work.Commitment, unit uint32) work.Commitment {
-	for _, l := range s.Terms.Pipeline.LinksOf(unit % 3) {
+	n := s.Terms.Pipeline.Stages()
+	for _, l := range s.Terms.Pipeline.LinksOf(unit % n) {
 		c.Links = append(c.Links, work.Exchanged{Frames: 4, Signature: []byte("signed"), Chain: canon.Sum("test/link",
-			s.Base.Root[:], []byte(fmt.Sprint(unit/3, l)))})
+			s.Base.Root[:], []byte(fmt.Sprint(unit/n, l)))})
 	}
 	c.HandedState = work.HandedState{Root: work.LinksRoot(c.Links), CID: "bafyrecord"}
 	return c
@@ -201,22 +202,22 @@ func TestWaitingIsNoReportOfAnUpdate(t *testing.T) {
 	g.tick(1)
 	missing := func(from string) error {
 		return g.do(func(s State) (State, []event.Event, error) {
-			return s.Missing(g.env(), from, s.Units[0].ID(s.Round), 0)
+			return s.Missing(g.env(), from, s.Units[1].ID(s.Round), 0)
 		})
 	}
-	for _, k := range []uint32{1, 2} {
+	for _, k := range []uint32{0, 2} {
 		if err := missing(g.s.Units[k].Worker); err != nil {
 			t.Fatal(err)
 		}
 	}
-	late := g.s.Units[0].Worker
+	late := g.s.Units[1].Worker
 	g.commitAll()
 	g.tick(2)
 	g.passAll()
-	if m, _ := g.s.Member(late); m.Missed > 0 || g.s.Units[0].Attempt > 0 || len(g.s.Units[0].Missing) > 0 {
-		t.Errorf("the stage that came late has missed %d deadlines, and begins again: %+v", m.Missed, g.s.Units[0])
+	if m, _ := g.s.Member(late); m.Missed > 0 || g.s.Units[1].Attempt > 0 || len(g.s.Units[1].Missing) > 0 {
+		t.Errorf("the stage that came late has missed %d deadlines, and begins again: %+v", m.Missed, g.s.Units[1])
 	}
-	if err := missing(g.s.Units[1].Worker); err != nil {
+	if err := missing(g.s.Units[0].Worker); err != nil {
 		t.Errorf("a member that has waited cannot report an update: %v", err)
 	}
 }

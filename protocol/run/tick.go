@@ -15,6 +15,7 @@ func (s State) Tick(env transition.Env) (State, []event.Event) {
 	d := s.edit(env)
 	d.LeaveUnattested()
 	d.LateUnits()
+	d.HiddenLinks()
 	d.LateAudits()
 	d.LateReports()
 	d.Ask()

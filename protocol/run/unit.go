@@ -80,10 +80,13 @@ func (d *rules) measure(from string, unit uint32, mine work.PreviousAssignee, la
 // Missing is the report of a member that it cannot fetch the update of a unit which the next checkpoint is made of, or
 // that slice of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the
 // members other than its worker have said so, the unit is done again by another. Members also report answers of a unit
-// that draws: see withholdAnswers. A report about a round that is attested already gives the member time to execute the
+// that draws: see withholdAnswers. Of a stage under audit, a slice is a link into it, counted from 1: see lacksLink. A report about a round that is attested already gives the member time to execute the
 // round again: see lineage. In a run of stages a worker says so while it trains, of a unit of its replica whose worker
 // it waits for.
 func (s State) Missing(env transition.Env, from string, id work.UnitID, slice uint32) (State, []event.Event, error) {
+	if slice > 0 && s.Rules >= progress.HiddenLinks && len(s.Terms.Pipeline.Flops) > 0 {
+		return lacksLink(s, env, from, id, slice)
+	}
 	u, err := admission.Unit(s.Progress, from, id)
 	if err != nil {
 		return s, nil, err
@@ -132,6 +135,21 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 		d.withholdAnswers(l, int(id.Unit))
 	case id.Round == s.Round && (u.Status == work.Accepted || s.Tolerant(u)):
 		d.Withheld(int(id.Unit))
+	}
+	after, events := d.finish()
+	return after, events, nil
+}
+
+// lacksLink is the report of a member, or of a verifier without a seat, that the values of a link into a stage under
+// audit cannot be had. See lineage.Rollbacks.HiddenLinks.
+func lacksLink(s State, env transition.Env, from string, id work.UnitID, link uint32) (State, []event.Event, error) {
+	u, err := admission.Answer(s.Progress, from, id)
+	if err != nil {
+		return s, nil, err
+	}
+	d := s.edit(env)
+	if err := d.LacksLink(d.EditRoundOf(u), int(id.Unit), from, link); err != nil {
+		return s, nil, err
 	}
 	after, events := d.finish()
 	return after, events, nil

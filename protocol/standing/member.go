@@ -382,6 +382,9 @@ func departure(why string) (text, do string) {
 		return "it attested no checkpoint for several deadlines", slow
 	case reason.Unavailable:
 		return "others could not fetch its updates", "let other machines reach this one: see starling doctor --listen"
+	case reason.HiddenLink:
+		return "a verifier and most members could have the values of a link between two stages from neither of them",
+			"keep the worker running, and reachable by others (starling doctor --listen), until its rounds are final"
 	case reason.Withheld:
 		return "its updates were withheld several times in a row, or its deposit is held over one",
 			"check that it runs the numerics that the job allows: verifiers found its updates too far from theirs"

@@ -38,7 +38,7 @@ func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 	return actions
 }
 
-// missed are answers, or data of a round that the consumer leads, that another member cannot fetch, and this one may
+// missed are answers, data of a round that the consumer leads, or what a stage has received, that another member cannot fetch, and this one may
 // report, too.
 func (g *Aggregator) missed(s run.State) (actions []role.Action) {
 	for _, l := range s.Rounds() {
@@ -47,6 +47,10 @@ func (g *Aggregator) missed(s run.State) (actions []role.Action) {
 			if l.Round == s.Round && len(u.NoData) > 0 && u.Status != work.Disputed && u.Worker != g.id &&
 				!slices.Contains(u.NoData, g.id) && !g.probed[id] {
 				actions = append(actions, role.Probe{Work: id, Base: l.Base, Unit: *u, Data: true})
+			}
+			if len(s.Terms.Pipeline.Flops) > 0 && u.Status == work.Auditing && u.Lost > 0 && u.Worker != g.id &&
+				u.Verifier != g.id && !slices.Contains(u.Missing, g.id) && !g.probed[id] {
+				actions = append(actions, role.Probe{Work: id, Base: l.Base, Unit: *u})
 			}
 			if u.Draws && len(u.Missing) > 0 && !u.Withheld && u.Worker != g.id && !slices.Contains(u.Missing, g.id) &&
 				!g.probed[id] {

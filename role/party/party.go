@@ -115,6 +115,7 @@ type Executor struct {
 
 	mu     sync.Mutex
 	hidden map[work.UnitID]*engine.Work // computed units whose update others may not read yet
+	said   map[work.UnitID]uint32       // links that it has reported
 }
 
 // Perform does one action and returns what came of it.
@@ -223,7 +224,7 @@ func (p *Executor) check(ctx context.Context, a role.Check) (role.Event, error) 
 		return role.Checked{Action: a, Wrong: &wrong.Round, Source: wrong.Unit}, nil
 	}
 	if err != nil {
-		return nil, lacks(ctx, p, a.Work, err)
+		return nil, lacks(ctx, p, a.Work, lacksLink(ctx, p, a.Work, err))
 	}
 	f, err := p.Compute.Check(ctx, a.Base, a.Work.Subject(p.ID, p.Job, a.Segment), a.Commit)
 	return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err

@@ -72,6 +72,8 @@ func (p *Executor) probe(ctx context.Context, a role.Probe) error {
 		return probeAnswers(ctx, p, a)
 	case a.Data:
 		return probeData(ctx, p, a)
+	case a.Unit.Status == work.Auditing: // a stage
+		return probeLink(ctx, p, a)
 	}
 	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost),
 		func(cid string) ([]byte, error) { return p.find(ctx, ctx, cid, a.Unit.Worker) })

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -135,8 +136,9 @@ func (x *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, 
 		if x.later(at, holders) {
 			return err
 		}
+		lacks := err
 		if v, err = right(ctx, x, base, unit, holders, c); err != nil {
-			return err
+			return errors.Join(err, lacks)
 		}
 	}
 	v.root = c.HandedState.Root
@@ -222,7 +224,7 @@ func (x *Engine) fetch(ctx context.Context, replica work.Units, stage int, holde
 			return nil, ctx.Err()
 		}
 		if failed != nil {
-			return nil, errors.Join(err, failed)
+			return nil, &role.LacksLink{Link: uint32(i) + 1, Err: errors.Join(err, failed)}
 		}
 	}
 	return v, nil

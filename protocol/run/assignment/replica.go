@@ -53,6 +53,10 @@ func restart(d *Assignment, l *work.RoundState, why string, places ...int) {
 			has[u.Worker]++
 		}
 	}
+	var left []string
+	for _, k := range places {
+		left = append(left, l.Units[k].Worker)
+	}
 	verdict := why == reason.Verdict || why == reason.Silent || why == reason.Convicted
 	if verdict {
 		void(d, *l, first, n, places)
@@ -67,9 +71,7 @@ func restart(d *Assignment, l *work.RoundState, why string, places ...int) {
 			AssignedAt: d.Env.Height, Audited: old.Audited, Looked: old.Looked || old.Passed, Refused: old.Refused}
 		if moves {
 			next.Audited = next.Audited || verdict
-			if !slices.Contains(next.Refused, old.Worker) {
-				next.Refused = append(slices.Clip(next.Refused), old.Worker)
-			}
+			next.Refused = refused(d, old, left)
 		}
 		if moves || !d.IsActive(old.Worker) {
 			next.Worker = stageTo(d, l.Round, next, has)
@@ -95,6 +97,21 @@ func restart(d *Assignment, l *work.RoundState, why string, places ...int) {
 		d.Emit(again)
 	}
 }
+
+// refused adds to the workers that get a unit no more its own, and those that lose other units with it: they may be
+// accomplices.
+func refused(d *Assignment, u work.Unit, left []string) []string {
+	list := slices.Clip(u.Refused)
+	for _, w := range left {
+		if (d.Rules >= progress.HiddenLinks || w == u.Worker) && !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// Hide gives units of a replica to other workers, the values between which neither of them serves.
+func (d *Assignment) Hide(places ...int) { restart(d, &d.RoundState, reason.HiddenLink, places...) }
 
 // void keeps the commitments of a replica that begins again after a verdict, but for those at the places that it is
 // about.
@@ -145,7 +162,7 @@ func lateReplicas(d *Assignment) {
 		if slices.ContainsFunc(units, func(u *work.Unit) bool {
 			return u.Status == work.Assigned && d.Env.Height > u.Deadline
 		}) {
-			late = append(late, awaited(units))
+			late = append(late, awaited(units, d.Rules >= progress.HiddenLinks))
 		}
 	}
 	if len(late) == 0 {
@@ -168,42 +185,6 @@ func lateReplicas(d *Assignment) {
 	for _, places := range late {
 		restart(d, &d.RoundState, reason.MissedDeadline, places...)
 	}
-}
-
-// awaited are the places of the units for which a replica waits: of those without a commitment the ones whose workers
-// others wait for, and that wait for no other; or, if there is none, those that wait for no other; or all of them.
-func awaited(replica work.Units) []int {
-	waits := func(u *work.Unit) bool {
-		return slices.ContainsFunc(replica, func(o *work.Unit) bool { return slices.Contains(o.Missing, u.Worker) })
-	}
-	for _, is := range []func(u *work.Unit) bool{
-		func(u *work.Unit) bool { return len(u.Missing) > 0 && !waits(u) },
-		func(u *work.Unit) bool { return !waits(u) },
-		func(*work.Unit) bool { return true },
-	} {
-		var places []int
-		for _, u := range replica {
-			if u.Status == work.Assigned && is(u) {
-				places = append(places, int(u.Index))
-			}
-		}
-		if len(places) > 0 {
-			return places
-		}
-	}
-	return nil
-}
-
-// Awaits notes that a worker waits for that of another unit of its replica, and reports whether it may.
-func Awaits(d *Assignment, from string, unit uint32) bool {
-	u := d.Units[unit]
-	if !staged(d) || u.Status != work.Assigned || !slices.ContainsFunc(d.Replica(d.Terms, unit),
-		func(o *work.Unit) bool { return o.Status == work.Assigned && o.Worker == from }) {
-		return false
-	}
-	v := d.Unit(&d.RoundState, int(unit))
-	v.Missing = append(slices.Clip(v.Missing), from)
-	return true
 }
 
 // mayRestart reports whether the units of a replica may begin again without a verdict: none of them is looked at, or

@@ -8,11 +8,20 @@ import (
 // MostSay reports whether the members in reports have more than half of the weight of the active members, without the
 // worker and the other accounts of its owner.
 func (c Crew) MostSay(worker string, reports []string) bool {
+	return c.MostSayOf([]string{worker}, reports)
+}
+
+// MostSayOf is MostSay of several workers, none of which counts.
+func (c Crew) MostSayOf(workers []string, reports []string) bool {
 	if len(reports) == 0 {
 		return false
 	}
-	w, _ := c.Member(worker)
-	other := func(m Member) bool { return m.ID != worker && m.OwnerID() != w.OwnerID() }
+	other := func(m Member) bool {
+		return !slices.ContainsFunc(workers, func(id string) bool {
+			w, _ := c.Member(id)
+			return m.ID == id || m.OwnerID() == w.OwnerID()
+		})
+	}
 	said := c.weigh(func(m Member) bool { return other(m) && slices.Contains(reports, m.ID) })
 	return Above(said, 2, c.weigh(other), 1)
 }

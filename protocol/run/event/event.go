@@ -47,7 +47,7 @@ const (
 	// Unit, Who (verifier), Other (worker), Why: seal_unopened | differs: the verifier is out | plant_passed |
 	// false_report: and slashed
 	AuditBroken      Kind = "audit_broken"
-	DepositForfeited Kind = "deposit_forfeited" // Unit, Who (worker), Why: outside | unavailable
+	DepositForfeited Kind = "deposit_forfeited" // Unit, Who (worker), Why: outside | unavailable | hidden_link
 	// Unit, Who (worker), Why: false_report: an exact execution contradicts the finding | rolled_back | run_halted
 	DepositReturned Kind = "deposit_returned"
 	// Unit, Who (worker): its commitment was wrong on purpose, and is right from now on

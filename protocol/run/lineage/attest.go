@@ -80,7 +80,7 @@ func (d *Lineage) attested(next terms.Checkpoint) {
 	for _, u := range d.Units.Learning() {
 		entry.Workers = append(entry.Workers, u.Worker)
 		entry.Logs = append(entry.Logs, u.Commit.Log)
-		if !u.Late() && !d.FailedDrawing(u.Worker) {
+		if !u.Late() && !d.FailedDrawing(u.Worker) && !d.failedStage(u.Worker) {
 			d.Change(u.Worker, func(m *crew.Member) { m.Missed = 0 })
 		}
 	}
@@ -103,6 +103,13 @@ func (d *Lineage) attested(next terms.Checkpoint) {
 		return
 	}
 	d.rollbacks.restore()
+}
+
+// failedStage reports whether a worker has lost a stage of the current round. One that lets replicas wait in every round
+// would else never have missed several deadlines in a row, as it has other stages.
+func (d *Lineage) failedStage(worker string) bool {
+	return d.Rules >= progress.HiddenLinks && len(d.Terms.Pipeline.Flops) > 0 &&
+		slices.ContainsFunc(d.Units, func(u *work.Unit) bool { return slices.Contains(u.Refused, worker) })
 }
 
 // LateVotes counts a missed vote at each deadline of the phase, and excludes members that missed too many. If no member

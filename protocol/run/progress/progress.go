@@ -102,7 +102,12 @@ const (
 	// others then.
 	StagesBySpeed Rules = 4
 
-	NewestRules = StagesBySpeed
+	// HiddenLinks: where most members cannot have the values of a link that a stage has committed to, the units on both of
+	// its sides go to others, and their workers leave. Workers of a replica that wait for each other are late, and those
+	// that wait for them are not. Before, such an audit had no end, and all of them were late.
+	HiddenLinks Rules = 5
+
+	NewestRules = HiddenLinks
 )
 
 // Extend reports whether a member that cannot fetch an update of an attested round has the time to execute that round

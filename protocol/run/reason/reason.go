@@ -17,6 +17,7 @@ const (
 	Distrusted     = "distrusted"      // in a tolerant run: other work of its worker in the round forfeited its deposit
 	Confessed      = "confessed"       // its worker found its own commitment wrong, and said so in time
 	NoData         = "no_data"         // most members cannot have the data of the round, which its consumer named
+	HiddenLink     = "hidden_link"     // most members could have the values of a link from neither of its sides
 	Restarted      = "restarted"       // another unit of its replica of stages moves, but for a verdict
 	// its worker, or the verifier of its audit, left the run; of a member: it left in good standing
 	Left = "left"

@@ -36,6 +36,11 @@ func (p Pipeline) LinksOf(stage uint32) (list []Link) {
 	return list
 }
 
+// Linked reports whether one of two stages sends values to the other.
+func (p Pipeline) Linked(a, b uint32) bool {
+	return slices.Contains(p.Links, Link{From: a, To: b}) || slices.Contains(p.Links, Link{From: b, To: a})
+}
+
 // FramesOf is how many frames are sent on each of LinksOf a stage.
 func (p Pipeline) FramesOf(stage uint32) (list []uint64) {
 	for i, l := range p.Links {
