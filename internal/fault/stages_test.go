@@ -64,7 +64,7 @@ func TestLateStages(t *testing.T) {
 	n.disturb("late-stages", liars)
 }
 
-// TestSkippedStages is TestStages of a model in four stages, of which each microbatch leaves out the second or the third.
+// TestSkippedStages is TestStages of a model in four stages: each microbatch leaves out the second or the third.
 // The model is that of an undisturbed run of such stages.
 func TestSkippedStages(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ func TestStagesOfUnequalWorkers(t *testing.T) {
 	}
 }
 
-// Two workers that hold stages next to each other, lie, and serve nothing of what they exchange stop no run: both lose
+// Two workers that hold stages next to each other, lie, and serve no value that they exchange stop no run: both lose
 // stake and leave, the others continue, and the bits are those of the model that is not cut.
 func TestNeighboursThatHideTheirLink(t *testing.T) {
 	whole := simulate(t, Options{Seed: 1, Job: staged(t, "parallel=null", "strategy.workers=2",

@@ -21,9 +21,7 @@ const (
 	FalseReport  = reason.FalseReport  // the exact execution of the unit ends in another state than the verifier reported
 	Distrusted   = reason.Distrusted   // other work of the worker in the round forfeited its deposit
 
-	// the update was outside the tolerance for all verifiers of the unit, or could not be fetched for its audit, or
-	// neither side of a link serves its values
-	DepositForfeited = "deposit_forfeited"
+	DepositForfeited = "deposit_forfeited"   // the update was outside the tolerance, or it or a link could not be had
 	DepositReturned  = "deposit_returned"    // the deposit that was held over a unit is not taken
 	MissedDeadline   = reason.MissedDeadline // the unit was not committed in time
 	Overtaken        = reason.Overtaken      // an earlier worker of the unit committed it first
@@ -93,7 +91,8 @@ func lostAudit(why string) string {
 	switch why {
 	case reason.MissedDeadline:
 		return AuditMissed
-	case reason.Unavailable, reason.HiddenLink, reason.Challenged, reason.Convicted, reason.RolledBack, reason.Planted, reason.Odd:
+	case reason.Unavailable, reason.HiddenLink, reason.Challenged, reason.Convicted, reason.RolledBack, reason.Planted,
+		reason.Odd:
 		return AuditMoot
 	}
 	return why
@@ -106,21 +105,19 @@ var because = map[string]string{
 	FaultFound: "the audit found a fault, and the verdict confirmed it",
 	NothingShown: "the worker made no move in the dispute: no fault was shown, and accusing a silent worker is not " +
 		"paid",
-	FoundOutside: "the audit found the update outside the tolerance of the job",
-	Odd:          "more than half of the other members found the update an outlier of its round",
-	Outside:      "the update is further from that of the exact execution than the job tolerates",
-	Contradicted: "no two of the verifiers who looked at the unit found the same",
-	Differs:      "most of the verifiers who looked at the unit found the same, and this one something else",
-	FalseReport:  "the exact execution of the unit ends in another state than the verifier reported",
-	Distrusted:   "other work of the worker in the round forfeited its deposit",
-	DepositForfeited: "the update of a unit was outside the tolerance for all verifiers who looked, or it, or what the " +
-		"unit has exchanged with another, could not be fetched for its audit",
-	DepositReturned: "nothing confirmed what verifiers had found of the unit: the deposit stays with the worker",
+	FoundOutside:     "the audit found the update outside the tolerance of the job",
+	Odd:              "more than half of the other members found the update an outlier of its round",
+	Outside:          "the update is further from that of the exact execution than the job tolerates",
+	Contradicted:     "no two of the verifiers who looked at the unit found the same",
+	Differs:          "most of the verifiers who looked at the unit found the same, and this one something else",
+	FalseReport:      "the exact execution of the unit ends in another state than the verifier reported",
+	Distrusted:       "other work of the worker in the round forfeited its deposit",
+	DepositForfeited: "its update was outside the tolerance for all verifiers, or it or a link could not be had",
+	DepositReturned:  "nothing confirmed what verifiers had found of the unit: the deposit stays with the worker",
 	MissedDeadline: "the unit was not committed by its deadline, and went to another worker; a late commitment " +
 		"counts, with a receipt of its own, if it comes before that of the other",
-	Overtaken: "the worker that had the unit before, and was late, committed it first",
-	HiddenLink: "more than half of the other members could have the values of a link between two stages, which a " +
-		"verifier needed, from neither of the two",
+	Overtaken:  "the worker that had the unit before, and was late, committed it first",
+	HiddenLink: "most other members could have the values of a link between two stages from neither of the two",
 	Restarted: "the worker of another stage of the replica did not commit or serve its unit, so that all stages began " +
 		"again",
 	NoData: "most members could not have the data that the consumer named for the round, so that it waits for others; " +
@@ -192,11 +189,10 @@ var fixes = map[string]string{
 	DepositReturned: "nothing; the verifiers who reported falsely are slashed, if the run continued until that could be " +
 		"shown",
 	MissedDeadline: "keep the machine on and free of other load, or give the worker fewer jobs",
-	HiddenLink: "keep the worker running, and reachable by other machines, until its rounds are final: either side of a " +
-		"link can serve its values",
-	Restarted: "nothing; the worker of the other stage has missed a deadline, and is let go if that stays so",
-	Overtaken: "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
-	NoData:    "nothing; the round is given out again with other data, or the run ends",
+	HiddenLink:     "keep the worker running, and reachable by others, until its rounds are final",
+	Restarted:      "nothing; the worker of the other stage has missed a deadline, and is let go if that stays so",
+	Overtaken:      "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
+	NoData:         "nothing; the round is given out again with other data, or the run ends",
 	WrongWork: "before staking again, check the memory of the machine and that it runs the version that the " +
 		"network runs",
 	Silent: "stay reachable while rounds are open that you worked in; a move has at least four times the " +

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-network/starling/protocol/run/auditing"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -51,7 +52,7 @@ func (g *stage) seen(kind event.Kind, who, why string) bool {
 }
 
 // Two neighbours that both lied serve nothing of the link between them, so no verifier can execute their units alone.
-// Their units go to others, and the run does not end: nobody else loses stake, a seat or a deadline.
+// Their units go to others, and the run does not end: no other loses stake, a seat or a deadline.
 func TestNeighboursThatHideTheirLink(t *testing.T) {
 	for _, earlier := range []bool{false, true} { // the round is attested before the deadline of the audit
 		g := begin(t, inStages(), newMembers(8, 3))
@@ -89,7 +90,7 @@ func TestNeighboursThatHideTheirLink(t *testing.T) {
 			}
 		}
 		if g.seen(event.DepositForfeited, "", "") {
-			t.Fatal("nobody has the time to serve the values")
+			t.Fatal("no side has the time to serve the values")
 		}
 		for n := 0; n < 100 && !g.seen(event.DepositForfeited, "", ""); n++ {
 			g.tick(1)
@@ -149,7 +150,7 @@ func TestAReportOfALinkAlone(t *testing.T) {
 	if err := g.lacks(liar, 0, 1, link); !errors.Is(err, refusal.ErrDuplicate) {
 		t.Errorf("a second report: %v", err)
 	}
-	if _, hidden := g.s.edit(g.env()).Hidden(&g.s.RoundState, 1); hidden {
+	if _, hidden := auditing.Hidden(g.s.edit(g.env()).Audits, &g.s.RoundState, 1); hidden {
 		t.Error("the word of one member is enough")
 	}
 	g.tick(int(g.s.Units[1].Deadline-g.height) + 2)

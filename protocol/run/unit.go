@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run/admission"
 	"github.com/starling-network/starling/protocol/run/assignment"
+	"github.com/starling-network/starling/protocol/run/auditing"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -80,7 +81,8 @@ func (d *rules) measure(from string, unit uint32, mine work.PreviousAssignee, la
 // Missing is the report of a member that it cannot fetch the update of a unit which the next checkpoint is made of, or
 // that slice of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the
 // members other than its worker have said so, the unit is done again by another. Members also report answers of a unit
-// that draws: see withholdAnswers. Of a stage under audit, a slice is a link into it, counted from 1: see lacksLink. A report about a round that is attested already gives the member time to execute the
+// that draws: see withholdAnswers. Of a stage under audit, a slice is a link into it, counted from 1: see lacksLink.
+// A report about a round that is attested already gives the member time to execute the
 // round again: see lineage. In a run of stages a worker says so while it trains, of a unit of its replica whose worker
 // it waits for.
 func (s State) Missing(env transition.Env, from string, id work.UnitID, slice uint32) (State, []event.Event, error) {
@@ -148,7 +150,7 @@ func lacksLink(s State, env transition.Env, from string, id work.UnitID, link ui
 		return s, nil, err
 	}
 	d := s.edit(env)
-	if err := d.LacksLink(d.EditRoundOf(u), int(id.Unit), from, link); err != nil {
+	if err := auditing.LacksLink(d.Audits, d.EditRoundOf(u), int(id.Unit), from, link); err != nil {
 		return s, nil, err
 	}
 	after, events := d.finish()

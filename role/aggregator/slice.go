@@ -38,8 +38,8 @@ func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 	return actions
 }
 
-// missed are answers, data of a round that the consumer leads, or what a stage has received, that another member cannot fetch, and this one may
-// report, too.
+// missed are answers, data of a round that the consumer leads, or values that a stage has received, which another
+// member cannot fetch, and this one may report, too.
 func (g *Aggregator) missed(s run.State) (actions []role.Action) {
 	for _, l := range s.Rounds() {
 		for _, u := range l.Units {

@@ -10,7 +10,7 @@ import (
 )
 
 // lacksLink reports, once, that the values which a stage has received cannot be had, if that is why it could not be
-// executed. It returns why. A verifier asks for them again: whoever has them may be back before its deadline.
+// executed. It returns why. A verifier asks for them again: a member that has them may be back before its deadline.
 func lacksLink(ctx context.Context, p *Executor, id work.UnitID, failed error) error {
 	lacks, ok := errors.AsType[*role.LacksLink](failed)
 	if !ok || ctx.Err() != nil {

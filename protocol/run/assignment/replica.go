@@ -111,7 +111,7 @@ func refused(d *Assignment, u work.Unit, left []string) []string {
 }
 
 // Hide gives units of a replica to other workers, the values between which neither of them serves.
-func (d *Assignment) Hide(places ...int) { restart(d, &d.RoundState, reason.HiddenLink, places...) }
+func Hide(d *Assignment, places ...int) { restart(d, &d.RoundState, reason.HiddenLink, places...) }
 
 // void keeps the commitments of a replica that begins again after a verdict, but for those at the places that it is
 // about.

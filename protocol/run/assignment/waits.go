@@ -33,7 +33,7 @@ func awaited(replica work.Units, circles bool) []int {
 	return nil
 }
 
-// inCircle reports whether all workers that the one of a unit waits for, directly or by what they wait for, wait for it
+// inCircle reports whether all workers that the one of a unit waits for, directly or by others, wait for it
 // as well. One of them is late. Those that wait for a circle, and for which none in it waits, are not in it.
 func inCircle(replica work.Units, u *work.Unit) bool {
 	return !slices.ContainsFunc(waitsFor(replica, u.Worker), func(w string) bool {
@@ -41,7 +41,7 @@ func inCircle(replica work.Units, u *work.Unit) bool {
 	})
 }
 
-// waitsFor lists the workers of a replica that a worker waits for, directly or by what they wait for.
+// waitsFor lists the workers of a replica that a worker waits for, directly or by others.
 func waitsFor(replica work.Units, worker string) (list []string) {
 	for next := []string{worker}; len(next) > 0; next = next[1:] {
 		for _, o := range replica {

@@ -219,7 +219,7 @@ func (d *Audits) LateAudits() {
 func (d *Audits) Accept(l *work.RoundState, i int) {
 	u := d.Unit(l, i)
 	u.Status = work.Accepted
-	d.forgetLink(u)
+	forgetLink(d, u)
 	d.Emit(event.Event{Kind: event.UnitAccepted, Round: l.Round, Unit: u.Index, Who: u.Worker})
 	if l == &d.RoundState {
 		d.units.Withheld(i)

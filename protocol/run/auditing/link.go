@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -15,7 +16,7 @@ import (
 // LacksLink notes the report of a party that the values of a link into a stage under audit cannot be had. Links are
 // counted from 1, in the order of terms.Pipeline.LinksOf. The report of the verifier says which link it is, and the
 // others follow it.
-func (d *Audits) LacksLink(l *work.RoundState, i int, from string, link uint32) error {
+func LacksLink(d *Audits, l *work.RoundState, i int, from string, link uint32) error {
 	u, stage := l.Units[i], uint32(i)%d.Terms.Pipeline.Stages()
 	links := d.Terms.Pipeline.LinksOf(stage)
 	switch {
@@ -40,17 +41,17 @@ func (d *Audits) LacksLink(l *work.RoundState, i int, from string, link uint32) 
 
 // Hidden reports whether most members, without both sides, cannot have the values of the link into a unit under audit
 // that its verifier has reported, and which unit is on the other side.
-func (d *Audits) Hidden(l *work.RoundState, i int) (other int, hidden bool) {
+func Hidden(d *Audits, l *work.RoundState, i int) (other int, hidden bool) {
 	u, stage := l.Units[i], i%int(d.Terms.Pipeline.Stages())
 	if u.Status != work.Auditing || u.Lost == 0 || len(d.Terms.Pipeline.Flops) == 0 {
 		return 0, false
 	}
 	other = i - stage + int(d.Terms.Pipeline.LinksOf(uint32(stage))[u.Lost-1].From)
-	return other, d.MostSayOf([]string{u.Worker, l.Units[other].Worker}, u.Missing)
+	return other, crew.MostSayOf(d.Crew, []string{u.Worker, l.Units[other].Worker}, u.Missing)
 }
 
 // forgetLink drops the reports about a link of a unit whose audit is over.
-func (d *Audits) forgetLink(u *work.Unit) {
+func forgetLink(d *Audits, u *work.Unit) {
 	if len(d.Terms.Pipeline.Flops) > 0 && u.Lost > 0 {
 		u.Missing, u.Lost = nil, 0
 	}

@@ -8,11 +8,11 @@ import (
 // MostSay reports whether the members in reports have more than half of the weight of the active members, without the
 // worker and the other accounts of its owner.
 func (c Crew) MostSay(worker string, reports []string) bool {
-	return c.MostSayOf([]string{worker}, reports)
+	return MostSayOf(c, []string{worker}, reports)
 }
 
 // MostSayOf is MostSay of several workers, none of which counts.
-func (c Crew) MostSayOf(workers []string, reports []string) bool {
+func MostSayOf(c Crew, workers, reports []string) bool {
 	if len(reports) == 0 {
 		return false
 	}

@@ -105,7 +105,7 @@ func (d *Lineage) attested(next terms.Checkpoint) {
 	d.rollbacks.restore()
 }
 
-// failedStage reports whether a worker has lost a stage of the current round. One that lets replicas wait in every round
+// failedStage reports whether a worker has lost a stage of the current round. One that lets replicas wait in each round
 // would else never have missed several deadlines in a row, as it has other stages.
 func (d *Lineage) failedStage(worker string) bool {
 	return d.Rules >= progress.HiddenLinks && len(d.Terms.Pipeline.Flops) > 0 &&

@@ -3,6 +3,8 @@ package lineage
 import (
 	"slices"
 
+	"github.com/starling-network/starling/protocol/run/assignment"
+	"github.com/starling-network/starling/protocol/run/auditing"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -31,7 +33,7 @@ func (d *Rollbacks) hidden() (l *work.RoundState, i, other int) {
 			if u.Status != work.Auditing || d.Env.Height <= u.Deadline {
 				continue
 			}
-			other, hidden := d.audits.Hidden(l, i)
+			other, hidden := auditing.Hidden(d.audits, l, i)
 			if !hidden {
 				continue
 			}
@@ -48,7 +50,7 @@ func (d *Rollbacks) hidden() (l *work.RoundState, i, other int) {
 func (d *Rollbacks) othersOpen(l *work.RoundState, i int) bool {
 	n := int(d.Terms.Pipeline.Stages())
 	for k := i - i%n; k < i-i%n+n; k++ {
-		_, hidden := d.audits.Hidden(l, k)
+		_, hidden := auditing.Hidden(d.audits, l, k)
 		switch s := l.Units[k].Status; {
 		case k == i || hidden:
 		case s == work.Auditing || s == work.Sealed || s == work.Disputed:
@@ -89,9 +91,9 @@ func (d *Rollbacks) hide(l *work.RoundState, places ...int) {
 		}
 	case l.Round != d.Round:
 		d.Rollback(l.Round, u)
-		d.units.Hide(places...)
+		assignment.Hide(d.units, places...)
 	default:
-		d.units.Hide(places...)
+		assignment.Hide(d.units, places...)
 	}
 	for _, id := range gone {
 		for _, l := range d.EditRounds() {

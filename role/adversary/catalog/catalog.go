@@ -109,8 +109,8 @@ var named = map[string]struct {
 		"a worker that computes wrong gradients of the stages that it holds, and sends them on; elsewhere it skips its " +
 			"training"},
 	"hides-link": {stages.Hides{},
-		"a worker that computes a wrong forward where an accomplice holds a stage next to its own, and serves nothing of " +
-			"what the two exchange, nor does the accomplice; elsewhere it is honest"},
+		"a worker that computes a wrong forward where an accomplice holds a stage next to its own, and serves no value " +
+			"that the two exchange, nor does the accomplice; elsewhere it is honest"},
 	"accuses": {verifiers.ChallengesFalsely{Segment: 1, Manner: verifiers.ToTheLeaf},
 		"a verifier that disputes right work, to the last move"},
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Hides is a worker that computes a wrong forward where an accomplice holds a stage that it exchanges values with, and
-// serves nothing of what the two exchange, nor does the accomplice. Elsewhere it is honest.
+// serves no value that the two exchange, nor does the accomplice. Elsewhere it is honest.
 type Hides struct{}
 
 // Install implements Attack.
