@@ -2,6 +2,7 @@ package staged
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -9,6 +10,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -145,8 +147,10 @@ func TestAllStagesAreComputedOnce(t *testing.T) {
 	lies.made = 0
 	var made []int
 	for range maxTries + 2 {
-		if err := x.Start(t.Context(), base, stage, []string{"holder"}); err == nil {
-			t.Fatal("values that no member has are had")
+		err := x.Start(t.Context(), base, stage, []string{"holder"})
+		lacks, ok := errors.AsType[*role.LacksLink](err)
+		if !ok || link.OfStage(x.plan, stage)[lacks.Link-1].To != stage {
+			t.Fatalf("values that no member has: %v", err)
 		}
 		made = append(made, lies.made)
 	}
