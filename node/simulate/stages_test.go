@@ -79,16 +79,3 @@ func TestStagesOfUnequalWorkers(t *testing.T) {
 		t.Errorf("root %s, wanted %s, %d slashed", s.StateRoot.Short(), whole.Short(), s.SlashedUzen)
 	}
 }
-
-// Two workers that hold stages next to each other, lie, and serve no value that they exchange stop no run: both lose
-// stake and leave, the others continue, and the bits are those of the model that is not cut.
-func TestNeighboursThatHideTheirLink(t *testing.T) {
-	whole := simulate(t, Options{Seed: 1, Job: staged(t, "parallel=null", "strategy.workers=2",
-		"strategy.optimizer_state_rounds=1", "training.gradient_accumulation_steps=4")}).StateRoot
-	s := simulate(t, Options{Seed: 1, Acts: map[string]string{"worker-1": "hides-link", "worker-2": "hides-link"},
-		Job: staged(t, "parallel.replicas=2", "strategy.verification.fraction=1")})
-	if s.StateRoot != whole || s.SlashedUzen == 0 {
-		t.Errorf("root %s, wanted %s, %d slashed", s.StateRoot.Short(), whole.Short(), s.SlashedUzen)
-	}
-	t.Logf("%+v", s)
-}
