@@ -18,8 +18,8 @@ func (unlinked) Start(context.Context, terms.Checkpoint, uint32, []string) error
 	return &role.LacksLink{Link: 2, Err: blob.ErrNotFound}
 }
 
-// A verifier that cannot have the values of a link reports it once, and asks again. Another member reports the link that
-// the verifier has reported, and no other.
+// A verifier that cannot have the values of a link reports it once, and asks again. Another member reports that link,
+// and no other.
 func TestALinkThatNoMemberServes(t *testing.T) {
 	base, id := terms.Checkpoint{Round: 7}, work.UnitID{Round: 7, Attempt: 3}
 	probe := func(lost uint32) role.Action {
@@ -34,7 +34,8 @@ func TestALinkThatNoMemberServes(t *testing.T) {
 		w := &wire{members: []string{"ann"}}
 		p := &Executor{ID: "me", Lineage: unlinked{}, Chain: w, Blobs: w}
 		for range 2 {
-			if failed, is := p.Perform(t.Context(), c.action).(role.Failed); !is || !errors.Is(failed.Err, blob.ErrNotFound) {
+			failed, is := p.Perform(t.Context(), c.action).(role.Failed)
+			if !is || !errors.Is(failed.Err, blob.ErrNotFound) {
 				t.Errorf("%s: %+v", name, failed)
 			}
 		}
