@@ -7,14 +7,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/node/layered/left"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web/openai"
+	"github.com/starling-network/starling/web/openai/strategy"
 )
 
 // layeredFolder is the folder of a model of three layers.
@@ -123,6 +127,92 @@ func TestModelInStages(t *testing.T) {
 	}
 }
 
+// TestModelWithoutStage serves a model that may be continued without its second stage, and kills the holder of that:
+// answers say which stage is missing, until a holder is there again.
+func TestModelWithoutStage(t *testing.T) {
+	onlyLong(t)
+	model, dir := layeredFolder(t), filepath.Join(t.TempDir(), "parts")
+	if err := os.WriteFile(filepath.Join(model, left.File), left.Layers{{1}}.JSON(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var split struct {
+		Folders []string
+		Left    []int
+	}
+	does(t, &split, "model", "split", model, "--stages", "3", "--out", dir)
+	if !slices.Equal(split.Left, []int{2}) {
+		t.Fatal(split)
+	}
+	home := filepath.Join(t.TempDir(), "front")
+	var front struct {
+		PeerID string `json:"peer_id"`
+	}
+	does(t, &front, "worker", "identity", "--home", home)
+	args := []string{"model", "serve", split.Folders[0], "--home", home, "--name", "m", "--listen", "127.0.0.1:0",
+		"--no-log", "--skip-missing"}
+	type holding struct{ Addrs []string }
+	hold := func(stage int, listen string) (*exec.Cmd, string) {
+		var h holding
+		c := told(t, &h, "model", "stage", split.Folders[stage], "--home", filepath.Join(dir, "holder", strconv.Itoa(stage)),
+			"--front", front.PeerID, "--listen", listen)
+		return c, h.Addrs[0]
+	}
+	var holders [4]*exec.Cmd
+	var addrs [4]string
+	for stage := 1; stage <= 3; stage++ {
+		holders[stage], addrs[stage] = hold(stage, "/ip4/127.0.0.1/tcp/0")
+		args = append(args, "--holder", addrs[stage])
+	}
+	var served struct {
+		Base string `json:"base_url"`
+	}
+	told(t, &served, args...)
+	type answer struct {
+		Print   string `json:"system_fingerprint"`
+		Choices []struct {
+			Text  string
+			Trace struct {
+				Left []int `json:"left_stages"`
+			} `json:"starling"`
+		}
+	}
+	ask := func() (a answer, header string) {
+		r, err := http.Post(served.Base+"/completions", "application/json", strings.NewReader(
+			`{"model":"m","prompt":"a stage","max_tokens":20,"temperature":0}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil || len(a.Choices) != 1 {
+			t.Fatal(r.Status, err)
+		}
+		return a, r.Header.Get(strategy.HeaderLeft)
+	}
+	whole, header := ask()
+	if header != "" || whole.Choices[0].Trace.Left != nil {
+		t.Fatal(whole, header)
+	}
+	if err := holders[2].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = holders[2].Wait() // it was killed
+	if a, header := ask(); header != "2" || !slices.Equal(a.Choices[0].Trace.Left, []int{2}) || a.Print == whole.Print ||
+		a.Choices[0].Text == whole.Choices[0].Text {
+		t.Errorf("without stage 2: %+v, %q; with it %+v", a, header, whole)
+	}
+	at, _, _ := strings.Cut(addrs[2], "/p2p/")
+	hold(2, at)
+	for end := time.Now().Add(2 * time.Minute); ; {
+		a, header := ask()
+		if header == "" && a.Choices[0].Text == whole.Choices[0].Text && a.Print == whole.Print {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the holder is there again: %+v, %q", a, header)
+		}
+	}
+}
+
 // TestStageErrors are the errors of a user.
 func TestStageErrors(t *testing.T) {
 	model, dir := layeredFolder(t), filepath.Join(t.TempDir(), "parts")
@@ -131,12 +221,13 @@ func TestStageErrors(t *testing.T) {
 		t.Fatal(errs)
 	}
 	for say, args := range map[string][]string{
-		"STAGES_INVALID":   {"model", "split", model, "--stages", "4", "--out", dir + "4"},
-		"OUT_EXISTS":       {"model", "split", model, "--stages", "2", "--out", dir},
-		"MODEL_UNREADABLE": {"model", "stage", dir + "/front", "--home", home, "--front", "x"},
-		"--holder":         {"model", "serve", dir + "/front", "--listen", "127.0.0.1:0"},
-		"STAGE_MISSING":    {"model", "serve", dir + "/front", "--home", home, "--holder", "x"},
-		"is for the front": {"model", "serve", model, "--holder", "x"},
+		"STAGES_INVALID":    {"model", "split", model, "--stages", "4", "--out", dir + "4"},
+		"OUT_EXISTS":        {"model", "split", model, "--stages", "2", "--out", dir},
+		"MODEL_UNREADABLE":  {"model", "stage", dir + "/front", "--home", home, "--front", "x"},
+		"--holder":          {"model", "serve", dir + "/front", "--listen", "127.0.0.1:0"},
+		"STAGE_MISSING":     {"model", "serve", dir + "/front", "--home", home, "--holder", "x"},
+		"are for the front": {"model", "serve", model, "--holder", "x"},
+		"STAGES_NEEDED":     {"model", "serve", dir + "/front", "--home", home, "--holder", "x", "--skip-missing"},
 	} {
 		if code, _, errs := starling(t, append(args, "-o", "json")...); code == 0 || !strings.Contains(errs, say) {
 			t.Errorf("%v: exit %d, %s", args, code, errs)

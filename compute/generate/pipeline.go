@@ -14,10 +14,13 @@ type Stages interface {
 	Run(p section.Pass) ([]float32, error)
 	// End forgets a sequence; it is no error if there is none.
 	End(id uint64)
+	// Left are the stages without which a sequence was continued, ascending; nil: all computed it.
+	Left(id uint64) []int
 }
 
 // Pipeline is a Model whose layers are in Stages. It has the weights before and after the layers, and no others. Its
-// results have the bits of a Batch of the whole model. It is for one goroutine at a time.
+// results have the bits of a Batch of the whole model, or of one without the layers of the stages that are Left. It is
+// for one goroutine at a time.
 type Pipeline struct {
 	layout        section.Layout
 	before, after *section.Section
@@ -57,6 +60,9 @@ func (p *Pipeline) Memory(limit int) int64 {
 
 // End has the stages forget a sequence.
 func (p *Pipeline) End(s *Sequence) { p.stages.End(s.id) }
+
+// Left are the stages without which a sequence was continued; nil: the model is whole.
+func (p *Pipeline) Left(s *Sequence) []int { return p.stages.Left(s.id) }
 
 // Read continues a sequence, as Batch.Read. The error wraps ErrStages, too.
 func (p *Pipeline) Read(s *Sequence, tokens []int32) ([]float32, error) {

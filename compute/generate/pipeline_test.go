@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/compute/generate/section"
@@ -29,6 +30,8 @@ func (r row) End(id uint64) {
 		s.End(id)
 	}
 }
+
+func (row) Left(uint64) []int { return nil }
 
 // inStages is a model in stages.
 func inStages(t *testing.T, c architecture.Config, stages int) (*Pipeline, row) {
@@ -130,6 +133,40 @@ func together(t *testing.T, m Model, all []Request) [][]string {
 		}
 	}
 	return made
+}
+
+// A model in stages without one of them, but the last, has the bits of the model without its layers.
+func TestStagesAreLeftOut(t *testing.T) {
+	all := []Request{{Prompt: []int32{1, 2, 3}, Tokens: 4}, {Prompt: []int32{4}, Tokens: 6}}
+	for _, name := range []string{architecture.Llama, architecture.GPT2, architecture.OPT, architecture.Phi} {
+		c, err := architecture.Parse(name, map[string]any{"num_hidden_layers": 4, "hidden_size": 16,
+			"num_attention_heads": 2, "vocab_size": 31, "max_position_embeddings": 70})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, r := inStages(t, c, 4)
+		for stage := range 3 {
+			rest := map[string]*tensor.Tensor{}
+			for of, x := range weights(c) {
+				if n, ok := c.LayerOf(of); ok && n == stage {
+					continue
+				} else if ok && n > stage {
+					of = strings.Replace(of, fmt.Sprintf(".%d.", n), fmt.Sprintf(".%d.", n-1), 1)
+				}
+				rest[of] = x
+			}
+			short := c
+			short.Layers--
+			b := NewBatch(short, 1)
+			if err := b.SetWeights(rest); err != nil {
+				t.Fatal(err)
+			}
+			p.stages = slices.Concat(r[:stage], r[stage+1:])
+			if got, want := together(t, p, all), together(t, b, all); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+				t.Errorf("%s without stage %d: %v, the model without its layer writes %v", name, stage+1, got, want)
+			}
+		}
+	}
 }
 
 // A stage holds its layers, the front all others, and no tensor is held twice.

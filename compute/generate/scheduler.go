@@ -51,7 +51,11 @@ type Token struct {
 	Likely []Chance // as many as the request wants, the likeliest first
 	Finish Finish
 	Err    error // wraps ErrNumbers or ErrStages
+	Left   []int // stages of the model without which the text was continued so far, ascending; nil: it is whole
 }
+
+// partial is a model that may leave out stages.
+type partial interface{ Left(s *Sequence) []int }
 
 // Chance is a token and the logarithm of its probability.
 type Chance struct {
@@ -143,7 +147,10 @@ func (s *Scheduler) Step() ([]Token, error) {
 	if first != nil {
 		out = append(out, *first)
 	}
-	for _, token := range out {
+	for i, token := range out {
+		if m, ok := s.model.(partial); ok {
+			out[i].Left = m.Left(token.Text.sequence)
+		}
 		if token.Finish != "" || token.Err != nil {
 			s.Cancel(token.Text)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/generate/section"
+	"github.com/starling-network/starling/node/layered/left"
 	"github.com/starling-network/starling/node/layered/wire"
 )
 
@@ -33,7 +34,11 @@ type Config struct {
 	Timeout  time.Duration // for an answer
 	Wait     time.Duration // for which a stage that no holder answers for is waited for
 	CheckPPM uint32        // millionths of the texts that another holder of each stage computes again
-	Log      *slog.Logger
+	// layers that microbatches left out in training: texts continue without stages of these, if no holder answers; nil:
+	// they fail
+	Skips left.Layers
+	Look  time.Duration // after which holders of stages that are left out are asked again
+	Log   *slog.Logger
 }
 
 // Errors of a line.
@@ -51,15 +56,17 @@ const (
 // Line is the stages of a model: a generate.Stages. Run and End are for one goroutine at a time.
 type Line struct {
 	Config
-	ctx    context.Context
-	end    context.CancelFunc
-	stages []*stage
-	checks sync.WaitGroup
-	turns  chan struct{} // a place of each check that is under way
+	ctx     context.Context
+	end     context.CancelFunc
+	stages  []*stage
+	checks  sync.WaitGroup
+	turns   chan struct{}    // a place of each check that is under way
+	without map[uint64][]int // stages that sequences leave out, ascending
 
 	mu      sync.Mutex
 	holders []*holder
-	left    int // checks that are under way or wait
+	missing []int // stages that no holder answers for, and that new sequences leave out
+	left    int   // checks that are under way or wait
 }
 
 // holder is a peer that has a stage.
@@ -92,9 +99,10 @@ type sequence struct {
 	checked bool         // another holder computes it again
 }
 
-// Connect asks the peers which stages they have. The error wraps ErrNoHolder if a stage has none.
+// Connect asks the peers which stages they have. The error wraps ErrNoHolder if a stage has none, and no text may
+// continue without it.
 func Connect(ctx context.Context, c Config) (*Line, error) {
-	l := &Line{Config: c, turns: make(chan struct{}, checksAtOnce)}
+	l := &Line{Config: c, turns: make(chan struct{}, checksAtOnce), without: map[uint64][]int{}}
 	l.ctx, l.end = context.WithCancel(context.WithoutCancel(ctx))
 	for _, addr := range c.Peers {
 		l.holders = append(l.holders, &holder{addr: addr})
@@ -111,11 +119,17 @@ func Connect(ctx context.Context, c Config) (*Line, error) {
 		}
 	}
 	for _, s := range l.stages {
-		if !slices.ContainsFunc(l.holders, func(h *holder) bool { return h.stage == s.number }) {
+		if slices.ContainsFunc(l.holders, func(h *holder) bool { return h.stage == s.number }) {
+			continue
+		}
+		if !l.miss(s.number) {
 			l.end()
 			return nil, errors.Join(fmt.Errorf("%w: stage %d of %d of model %s", ErrNoHolder, s.number, c.Layout.Stages,
 				c.Weights.Short()), errors.Join(found...))
 		}
+	}
+	if l.Skips != nil {
+		l.checks.Go(l.watch)
 	}
 	return l, nil
 }
@@ -183,18 +197,6 @@ func (l *Line) fail(h *holder) {
 	defer l.mu.Unlock()
 	h.until = time.Now().Add(min(time.Second<<min(h.failures, 20), time.Minute))
 	h.failures++
-}
-
-// Run continues sequences by the layers of all stages.
-func (l *Line) Run(p section.Pass) ([]float32, error) {
-	for _, s := range l.stages {
-		hidden, err := l.through(s, p)
-		if err != nil {
-			return nil, fmt.Errorf("stage %d: %w", s.number, err)
-		}
-		p.Hidden = hidden
-	}
-	return p.Hidden, nil
 }
 
 // through continues sequences by one stage: by the first of its holders that answers.
@@ -349,6 +351,7 @@ func (l *Line) again(ctx context.Context, talk Conversation, passes []section.Pa
 
 // End forgets a sequence, and has it computed again if it is drawn, or has values that are no numbers.
 func (l *Line) End(id uint64) {
+	delete(l.without, id)
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	drawn := binary.LittleEndian.Uint64(random[:])%1_000_000 < uint64(l.CheckPPM)

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/embed"
 	"github.com/starling-network/starling/node/encoder"
+	"github.com/starling-network/starling/node/prepare/cut"
 	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/serve"
 )
@@ -20,8 +21,7 @@ type texts struct {
 }
 
 // Leaves are the texts that go with a model: the tokens that end, begin and fill up its texts, how it is to be asked,
-// and how it wants conversations. They are those of the base model of the job, if it has one, and else what the
-// training used.
+// and how it wants conversations. They are those of the base model of the job, or else what the training used.
 func (b *CompiledJob) Leaves() (t texts, err error) {
 	dir := ""
 	if b.Job.Model.BaseModel != "" {
@@ -85,6 +85,7 @@ func (b *CompiledJob) Leaves() (t texts, err error) {
 		tokens.Set("chat_template", text)
 	}
 	maps.Copy(t.files, b.judges.Files())
+	maps.Copy(t.files, cut.Files(b.Job, b.Spec))
 	t.files[FileConfig], t.files[fileTokenizerConfig], t.files[fileGenerationConfig] = config.Bytes(), tokens.Bytes(),
 		generation.Bytes()
 	return t, nil
@@ -92,7 +93,6 @@ func (b *CompiledJob) Leaves() (t texts, err error) {
 
 // conversations are the files that say how a model wants conversations.
 func conversations(j *job.Job, dir string) (t texts, err error) {
-	t.files = map[string][]byte{}
 	if dir != "" {
 		if t.files, err = serve.ChatFiles(dir); err != nil {
 			return t, err

@@ -69,7 +69,7 @@ var (
 	repoForm = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
 	wanted   = []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
 		"special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "chat_template.jinja",
-		"chat_template.json", "adapter_config.json", "README.md", "LICENSE", "LICENSE.txt", "NOTICE"}
+		"chat_template.json", "adapter_config.json", "left_layers.json", "README.md", "LICENSE", "LICENSE.txt", "NOTICE"}
 )
 
 // Pull copies the files of a model into a folder. A file that is already there and equal is not downloaded, and an

@@ -19,6 +19,7 @@ type draft struct {
 	spent  int     // tokens since the draft that it continues
 	finish string  // stop or length; "": it is not finished
 	calls  []strategy.Call
+	left   []int // stages that it was continued without
 }
 
 // likelihood is the mean log-probability of a token.
@@ -47,6 +48,7 @@ func (a *attempt) extend(ctx context.Context, r openai.Request, d *draft, separa
 		if err != nil && !errors.Is(err, errCut) {
 			return err
 		}
+		d.left = result.Trace.Join(d.left)
 		text, call, ended := p.cut()
 		d.text += text
 		d.shown += strings.TrimSuffix(text, call)

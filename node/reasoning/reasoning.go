@@ -66,7 +66,7 @@ func (m *Model) Generate(ctx context.Context, r openai.Request,
 		return openai.Result{}, err
 	}
 	out := openai.Result{PromptTokens: a.prompts, Tokens: a.tokens, Finish: d.finish,
-		Trace: &strategy.Trace{Votes: a.votes, Calls: d.calls, Texts: a.texts}}
+		Trace: &strategy.Trace{Votes: a.votes, Calls: d.calls, Texts: a.texts, Left: a.left}}
 	if d.shown == "" {
 		return out, nil
 	}
@@ -82,6 +82,7 @@ type attempt struct {
 
 	prompts, tokens, texts int // counts of all texts
 	votes                  []strategy.Vote
+	left                   []int // stages that any of the texts was continued without
 }
 
 // attempt makes the request of each model.
@@ -144,6 +145,7 @@ func (a *attempt) all(ctx context.Context, drafts []draft,
 	}
 	for _, d := range drafts {
 		a.prompts, a.tokens, a.texts = max(a.prompts, d.prompt), a.tokens+d.spent, a.texts+1
+		a.left = (&strategy.Trace{Left: d.left}).Join(a.left)
 	}
 	return nil
 }

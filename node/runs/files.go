@@ -19,7 +19,7 @@ import (
 var (
 	modelFiles = []string{"model.safetensors", "model.gguf", "config.json", "generation_config.json", "tokenizer.json",
 		"tokenizer_config.json",
-		"chat_template.jinja", "special_tokens_map.json",
+		"chat_template.jinja", "special_tokens_map.json", "left_layers.json",
 		"adapter/adapter_model.safetensors", "adapter/adapter_config.json", "README.md"}
 	recordFiles = []string{fileJob, fileSummary, fileSimulation, fileMetrics, fileLineage, fileReceipts, fileDisputes,
 		fileSamples, fileLinks, fileLog, "report.html", "trainer_state.json"}

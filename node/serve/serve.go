@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/node/layered/part"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/web/openai"
+	"github.com/starling-network/starling/web/openai/strategy"
 )
 
 // ErrFolder wraps every reason why a folder is not a model, or not an adapter of it.
@@ -312,6 +313,9 @@ func (e *Engine) Generate(ctx context.Context, r openai.Request, emit func(opena
 		}
 		if token.Err != nil {
 			return out, token.Err
+		}
+		if token.Left != nil { // it is no answer of the model that a receipt names
+			out.Trace, out.Drawn = &strategy.Trace{Texts: 1, Left: token.Left}, nil
 		}
 		add(out.Drawn, token)
 		if token.Finish == generate.FinishEnd {

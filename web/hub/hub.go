@@ -27,7 +27,7 @@ import (
 var files = []string{
 	"*.safetensors", "*.gguf", "model.safetensors.index.json", "config.json", "generation_config.json", "tokenizer.json",
 	"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "README.md", "lineage.jsonl",
-	"receipts.jsonl",
+	"receipts.jsonl", "left_layers.json",
 	"adapter_config.json", "adapter/adapter_config.json", "adapter/adapter_model.safetensors",
 }
 

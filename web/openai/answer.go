@@ -8,9 +8,10 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/starling-network/starling/web/openai/strategy"
 )
 
 // form is what differs between the two kinds of answers.
@@ -174,6 +175,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p *shared, f for
 			refuse(w, err)
 		default:
 			s.patience(w)
+			strategy.Mark(w.Header(), a.left())
 			reply(w, http.StatusOK, a.whole(f.object))
 		}
 		return
@@ -233,9 +235,17 @@ func (a *answer) usage() any {
 	return map[string]int{"prompt_tokens": prompt, "completion_tokens": made, "total_tokens": prompt + made}
 }
 
+// left are the stages that texts were continued without.
+func (a *answer) left() (all []int) {
+	for _, r := range a.results {
+		all = r.Trace.Join(all)
+	}
+	return all
+}
+
 func (a *answer) envelope(object string, choices []any) map[string]any {
 	return map[string]any{"id": a.id, "object": object, "created": a.created, "model": a.info.Name,
-		"system_fingerprint": a.info.State, "choices": choices}
+		"system_fingerprint": strategy.State(a.info.State, a.left()), "choices": choices}
 }
 
 // last is a choice with how its text ended, and how it was found.
@@ -297,6 +307,7 @@ func (a *answer) stream(w http.ResponseWriter, r *http.Request, s *Server, usage
 		_ = send(refused(err).body()) // it has nowhere else to go
 		return
 	}
+	strategy.Mark(w.Header(), a.left())
 	for i := range all {
 		if err == nil {
 			err = chunk([]any{a.last(i, Piece{}, true, !first[i])}, nil)
@@ -313,11 +324,7 @@ func (a *answer) stream(w http.ResponseWriter, r *http.Request, s *Server, usage
 // event writes one event and sends it off.
 func (s *Server) event(w http.ResponseWriter, data string) error {
 	s.patience(w)
-	var b strings.Builder
-	b.WriteString("data: ")
-	b.WriteString(data)
-	b.WriteString("\n\n")
-	if _, err := w.Write([]byte(b.String())); err != nil {
+	if _, err := w.Write([]byte("data: " + data + "\n\n")); err != nil {
 		return err
 	}
 	return http.NewResponseController(w).Flush()

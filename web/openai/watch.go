@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/starling-network/starling/web/openai/strategy"
 )
 
 // requestID is the header that names a request, in its answer and in the log.
@@ -18,11 +20,10 @@ const requestID = "X-Request-Id"
 
 // counts is what a server counts of itself.
 type counts struct {
-	answers [6]atomic.Uint64 // by the first digit of the status
-	nanos   atomic.Int64
-	open    atomic.Int64 // requests
-	prompt  atomic.Uint64
-	made    atomic.Uint64
+	answers            [6]atomic.Uint64 // by the first digit of the status
+	nanos              atomic.Int64
+	open               atomic.Int64 // requests
+	prompt, made, left atomic.Uint64
 }
 
 // watched is an answer whose status, and whose tokens, are remembered.
@@ -31,6 +32,7 @@ type watched struct {
 	status       int
 	model        string
 	prompt, made int // tokens
+	left         int // stages that texts were continued without
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -71,6 +73,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) (*watched, func()
 		s.counts.nanos.Add(int64(took))
 		s.counts.prompt.Add(uint64(out.prompt))
 		s.counts.made.Add(uint64(out.made))
+		s.counts.left.Add(uint64(min(out.left, 1)))
 		if s.config.Log == nil {
 			return
 		}
@@ -86,7 +89,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) (*watched, func()
 // wrote remembers what an answer consists of.
 func (a *answer) wrote(w http.ResponseWriter) {
 	if out, ok := w.(*watched); ok {
-		out.model, out.prompt, out.made = a.info.Name, 0, 0
+		out.model, out.prompt, out.made, out.left = a.info.Name, 0, 0, len(a.left())
 		for _, r := range a.results {
 			out.prompt, out.made = out.prompt+r.PromptTokens, out.made+r.Tokens
 		}
@@ -111,7 +114,7 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Expose-Headers", requestID+", Retry-After")
+	h.Set("Access-Control-Expose-Headers", requestID+", Retry-After, "+strategy.HeaderLeft)
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
@@ -161,6 +164,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 		{"starling_serve_prompt_tokens_total", "counter", "Tokens of the prompts that were continued.",
 			s.counts.prompt.Load()},
 		{"starling_serve_completion_tokens_total", "counter", "Tokens that were written.", s.counts.made.Load()},
+		{"starling_serve_left_stages_total", "counter", "Answers that leave out a stage.", s.counts.left.Load()},
 	} {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n%s %v\n", m.name, m.help, m.name, m.kind, m.name, m.value)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/model/rekey"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/layered"
+	"github.com/starling-network/starling/node/layered/left"
 	"github.com/starling-network/starling/node/layered/linked"
 	"github.com/starling-network/starling/node/layered/part"
 )
@@ -32,6 +33,7 @@ func Commands(c *terminal.Console) []*cobra.Command {
 type Front struct {
 	holders []string
 	check   float64 // percent
+	skip    bool
 }
 
 // Flags adds the flags.
@@ -42,13 +44,20 @@ func (f *Front) Flags(to *pflag.FlagSet) {
 		"drawn in secret")
 }
 
+// SkipFlag adds the flag by which texts continue without a stage. A command that signs receipts has none: they are of
+// the whole model.
+func (f *Front) SkipFlag(to *pflag.FlagSet) {
+	to.BoolVar(&f.skip, "skip-missing", false, "continue texts without a stage that no holder answers for, of a model "+
+		"whose training left stages out (parallel.skip); answers say so")
+}
+
 // Open returns the side of the front in a folder; nil: the folder has a whole model. home is the folder of its key.
 func (f *Front) Open(cmd *cobra.Command, folder, dir string) (*linked.Front, error) {
 	switch {
 	case !part.Is(folder):
-		if len(f.holders) > 0 {
-			return nil, usage.Error(cmd, fmt.Errorf("--holder is for the front of a model in stages, and %s has none: "+
-				"starling model split makes it", folder))
+		if len(f.holders) > 0 || f.skip {
+			return nil, usage.Error(cmd, fmt.Errorf("--holder and --skip-missing are for the front of a model in stages, and "+
+				"%s has none: starling model split makes it", folder))
 		}
 		return nil, nil
 	case f.check < 0 || f.check > 100:
@@ -61,8 +70,36 @@ func (f *Front) Open(cmd *cobra.Command, folder, dir string) (*linked.Front, err
 	if err != nil {
 		return nil, cause.Home(err)
 	}
-	return &linked.Front{Key: h.Peer(), Holders: f.holders, CheckPPM: uint32(f.check * 10_000),
+	if f.skip {
+		if err := skips(folder); err != nil {
+			return nil, err
+		}
+	}
+	return &linked.Front{Key: h.Peer(), Holders: f.holders, CheckPPM: uint32(f.check * 10_000), Skip: f.skip,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}, nil
+}
+
+// skips refuses the front of a model whose texts cannot be continued without any stage.
+func skips(folder string) error {
+	m, l, err := part.ReadManifest(folder)
+	if err != nil {
+		return unreadable("serve", folder, err)
+	}
+	why := ""
+	switch {
+	case m.Epoch > 0:
+		why = "each stage of an epoch turns the values between stages, so that none can be left out"
+	case m.Left == nil:
+		why = "no microbatch left out a stage when the model was trained, so that it predicts far worse without one"
+	case m.Left.Each(l) == nil:
+		why = fmt.Sprintf("each of its %d stages has a layer that all microbatches passed, or layers that no microbatch "+
+			"left out together", l.Stages)
+	default:
+		return nil
+	}
+	return terminal.WithExit(&terminal.Problem{Code: "STAGES_NEEDED", What: "texts of the model in " + folder +
+		" cannot be continued without a stage", Why: why, Fix: "leave --skip-missing out, or train with parallel.skip and " +
+		"split the model into at least as many stages"}, terminal.ExitUsage)
 }
 
 // Unreached explains why a front has not all stages; nil: the error has another reason.
@@ -88,6 +125,8 @@ func unreadable(verb, folder string, err error) error {
 	case errors.Is(err, rekey.ErrModel):
 		return terminal.WithExit(&terminal.Problem{Code: "EPOCHS_UNSUPPORTED", What: "the weights of the model cannot be " +
 			"changed by a key", Why: err.Error(), Fix: "leave --epoch out"}, terminal.ExitUsage)
+	case errors.Is(err, left.ErrFile):
+		return terminal.UnreadableModel(verb, folder, err, "remove "+left.File+", or fetch it again")
 	case errors.Is(err, part.ErrPart):
 		return terminal.UnreadableModel(verb, folder, err, "give the folder of a stage, which starling model split makes")
 	}

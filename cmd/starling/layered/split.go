@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/compute/model/rekey"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/hosting/listing"
+	"github.com/starling-network/starling/node/layered/left"
 	"github.com/starling-network/starling/node/layered/part"
 	"github.com/starling-network/starling/node/pretrained"
 )
@@ -26,6 +27,7 @@ import (
 type Split struct {
 	Weights string   `json:"weights"`
 	Folders []string `json:"folders"` // of the front, and of each stage
+	Left    []int    `json:"left"`    // stages that texts may be continued without, one at a time at least
 }
 
 func splitCommand(c *terminal.Console) *cobra.Command {
@@ -46,7 +48,10 @@ together. Each stage has one more matrix, which turns what it gets from the stag
 of the epoch, which are a model of its own on a network. For models in the form of Llama, Mistral, Qwen 2 and Qwen 3.
 Keep --home and MODEL to yourself: docs/security.md says what epochs protect from, and what not.
 
-With -o json: {"weights","folders"}.`,
+Of a model that was trained with parallel.skip, texts may be continued without some stages, if all of their layers were
+left out in training: starling model serve --skip-missing. They are named, unless a key has changed the weights.
+
+With -o json: {"weights","folders","left"}.`,
 		Example: `  starling model split out/quickstart --stages 3 --out parts
   starling model split out/quickstart --stages 3 --epoch 12 --home owner --out parts-12`,
 		Args: usage.Exactly("MODEL"),
@@ -67,7 +72,11 @@ With -o json: {"weights","folders"}.`,
 			if err != nil {
 				return unreadable("split", args[0], err)
 			}
-			s := Split{Weights: made.Weights.String()}
+			of, err := section.Divide(m.Config, stages)
+			if err != nil {
+				return unreadable("split", args[0], err)
+			}
+			s := Split{Weights: made.Weights.String(), Left: append([]int{}, made.Left.Each(of)...)}
 			for stage := range stages + 1 {
 				s.Folders = append(s.Folders, filepath.Join(out, part.Name(stage)))
 			}
@@ -77,6 +86,9 @@ With -o json: {"weights","folders"}.`,
 			fmt.Println("weights ", s.Weights)
 			for _, f := range s.Folders {
 				fmt.Println("folder  ", f)
+			}
+			for _, stage := range s.Left {
+				fmt.Println("optional stage", stage, "with starling model serve --skip-missing")
 			}
 			return nil
 		},
@@ -93,6 +105,9 @@ With -o json: {"weights","folders"}.`,
 func write(ctx context.Context, from, out, dir string, m *pretrained.Model, as part.Manifest) (part.Manifest, error) {
 	var err error
 	if as.Epoch == 0 {
+		if as.Left, err = left.Read(from, m.Config.Layers); err != nil {
+			return as, err
+		}
 		if as.Files, err = listing.Files(ctx, from); err != nil {
 			return as, err
 		}

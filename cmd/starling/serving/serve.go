@@ -42,6 +42,9 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 MODEL may be the front of a model in stages, which starling model split makes: its layers are computed by the holders
 that --holder names, and nothing of it is pulled. A holder that fails in the middle of a text is replaced by another of
 its stage, with the same bits. --recompute percent of the texts are computed again by a second holder of each stage.
+With --skip-missing, texts continue without a stage that no holder answers for, if the model was trained so
+(parallel.skip). Their answers name it: "starling":{"left_stages":[2]} of the choice, the header or trailer
+X-Starling-Left-Stages, and a system_fingerprint of their own.
 
 A request may ask for a vote over several answers, a search over steps, or tools, under the key "starling". A tool is a
 function in Starlark: --tool add=tools.star has the model call add(arguments) of the file tools.star, which gets a dict
@@ -63,7 +66,7 @@ func Serve(c *terminal.Console) *cobra.Command {
 		Example: `  starling model serve out/quickstart
   starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
   starling model serve out/quickstart --tool add=examples/tools/add.star
-  starling model serve parts/front --home front --holder /dns4/a.example/tcp/7700/p2p/12D3KooW...
+  starling model serve parts/front --home front --holder /dns4/a.example/tcp/7700/p2p/12D3KooW... --skip-missing
   starling model serve out/base --listen 0.0.0.0:8000 --token-file token`,
 		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -143,6 +146,7 @@ func Serve(c *terminal.Console) *cobra.Command {
 	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait in addition")
 	f.StringVar(&home, "home", "", "folder of the key of the front of a model in stages, which holders know it by")
 	front.Flags(f)
+	front.SkipFlag(f)
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data/tokenizer"
@@ -18,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
+	"github.com/starling-network/starling/compute/stages/paths"
 	"github.com/starling-network/starling/compute/stages/skipping"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -39,6 +41,11 @@ type Setting struct {
 	Steps int     `json:"steps,omitempty"` // of training; 0: it was not trained
 	Loss  float64 `json:"loss,omitempty"`  // of the whole model on text that it has not read, nats a token
 	Gap   float64 `json:"gap,omitempty"`   // by which it is above that of the other
+
+	// of the model whose microbatches leave out stages, and of the other: with all layers, and then without those of each
+	// stage that microbatches leave out, in turn, on text that neither has read
+	Perplexity []float64 `json:"perplexity,omitempty"`
+	Plain      []float64 `json:"plain,omitempty"`
 
 	layers int
 }
@@ -93,7 +100,9 @@ func Bars(list []Setting) []benchmark.Bar {
 	if list[0].Steps >= lossSteps {
 		bars = append(bars, benchmark.AtMost(
 			"loss of a model trained with a quarter of the layers left out, above that of one trained with all",
-			list[0].Gap, mostGap))
+			list[0].Gap, mostGap), benchmark.AtMost(
+			"perplexity of a model trained with a quarter of the layers left out, without one of its stages, of that with all",
+			benchmark.Rounded(slices.Max(list[0].Perplexity[1:])/list[0].Perplexity[0], 4), 1+mostGap))
 	}
 	return bars
 }
@@ -103,6 +112,7 @@ type job struct {
 	config architecture.Config
 	step   *program.Program
 	plan   *stages.Plan
+	before []int // groups of layers, before which it is cut
 }
 
 // width, in elements and in tokens of a sequence.
@@ -134,6 +144,7 @@ func made(s Setting, share float64) (j job, err error) {
 	if err != nil {
 		return j, err
 	}
+	j.before = before
 	j.plan, err = stages.Cut(j.step, before)
 	return j, err
 }
@@ -219,25 +230,58 @@ func (j job) memory() (largest int64, err error) {
 }
 
 // train trains both models, each in one program, from the same weights and on the same tokens, and compares what they
-// make of text that neither has read: with all layers.
+// make of text that neither has read: with all layers, and without those of a stage.
 func (s *Setting) train(ctx context.Context, all, some job, steps, threads int) error {
-	var loss [2]float64
-	for i, j := range []job{all, some} {
-		tensors, err := j.trained(ctx, steps, threads)
-		if err != nil {
-			return err
-		}
-		m := pretrained.Mixture{{Prior: 1,
-			Model: &pretrained.Model{Config: j.config, Tensors: tensors, Tokenizer: tokenizer.Bytes()}}}
-		e, err := m.Evaluate(ctx, sentences.Ended(read + 300)[len(sentences.Ended(read)):], 0, threads)
-		if err != nil {
-			return err
-		}
-		loss[i] = math.Log(e.Perplexity)
+	ways, err := paths.Of(s.Stages, s.Microbatches, s.Share)
+	if err != nil {
+		return err
 	}
-	s.Steps, s.Loss = steps, benchmark.Rounded(loss[1], 4)
-	s.Gap = benchmark.Rounded(loss[1]/loss[0]-1, 4)
+	sets := [][]int{nil}
+	for _, layers := range ways.Layers(some.before) {
+		if !slices.ContainsFunc(sets, func(known []int) bool { return slices.Equal(known, layers) }) {
+			sets = append(sets, layers)
+		}
+	}
+	for _, x := range []struct {
+		job  job
+		into *[]float64
+	}{{all, &s.Plain}, {some, &s.Perplexity}} {
+		tensors, err := x.job.trained(ctx, steps, threads)
+		if err != nil {
+			return err
+		}
+		for _, left := range sets {
+			c, rest := without(x.job.config, tensors, left)
+			m := pretrained.Mixture{{Prior: 1,
+				Model: &pretrained.Model{Config: c, Tensors: rest, Tokenizer: tokenizer.Bytes()}}}
+			e, err := m.Evaluate(ctx, sentences.Ended(read + 300)[len(sentences.Ended(read)):], 0, threads)
+			if err != nil {
+				return err
+			}
+			*x.into = append(*x.into, benchmark.Rounded(e.Perplexity, 4))
+		}
+	}
+	s.Steps, s.Loss = steps, benchmark.Rounded(math.Log(s.Perplexity[0]), 4)
+	s.Gap = benchmark.Rounded(math.Log(s.Perplexity[0])/math.Log(s.Plain[0])-1, 4)
 	return nil
+}
+
+// without is a model without some layers.
+func without(c architecture.Config, tensors map[string]*tensor.Tensor, left []int) (architecture.Config,
+	map[string]*tensor.Tensor) {
+	rest := map[string]*tensor.Tensor{}
+	for name, t := range tensors {
+		if layer, ok := c.LayerOf(name); ok {
+			at, found := slices.BinarySearch(left, layer)
+			if found {
+				continue
+			}
+			name = strings.Replace(name, fmt.Sprintf(".%d.", layer), fmt.Sprintf(".%d.", layer-at), 1)
+		}
+		rest[name] = t
+	}
+	c.Layers -= len(left)
+	return c, rest
 }
 
 // read is the number of words that models learn from.

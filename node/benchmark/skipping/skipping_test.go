@@ -13,7 +13,8 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	for _, s := range list {
-		if slices.Min(s.Faster) < 1.1 || s.Layers < 0.2 || s.Steps != 2 || s.Loss < 1 || s.Gap > 0.1 {
+		if slices.Min(s.Faster) < 1.1 || s.Layers < 0.2 || s.Steps != 2 || s.Loss < 1 || s.Gap > 0.1 ||
+			len(s.Perplexity) != 3 || len(s.Plain) != 3 || s.Perplexity[1] == s.Perplexity[0] {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -24,6 +24,8 @@ import (
 const (
 	answerTime = time.Minute      // for which a holder may compute
 	waiting    = 20 * time.Second // for which a stage that no holder answers for is waited for
+	skipped    = 2 * time.Second  // likewise, if texts may continue without it
+	looking    = 3 * time.Second  // after which holders of a stage that is left out are asked again
 )
 
 // Serve answers the fronts with the given peer IDs until the context ends. ready gets the multiaddrs of the holder.
@@ -51,6 +53,7 @@ type Front struct {
 	Key      peer.Key
 	Holders  []string // multiaddrs
 	CheckPPM uint32   // as layered.Config has it
+	Skip     bool     // texts continue without a stage that no holder answers for, if training left it out
 	Log      *slog.Logger
 
 	host *peer.Host
@@ -65,15 +68,19 @@ func (f *Front) Stages(ctx context.Context) func(part.Manifest, section.Layout) 
 		if err != nil {
 			return nil, err
 		}
-		f.line, err = layered.Connect(ctx, layered.Config{Layout: l, Weights: m.Weights, Peers: f.Holders,
-			Timeout: answerTime, Wait: waiting, CheckPPM: f.CheckPPM, Log: f.Log,
+		c := layered.Config{Layout: l, Weights: m.Weights, Peers: f.Holders, Timeout: answerTime, Wait: waiting,
+			CheckPPM: f.CheckPPM, Look: looking, Log: f.Log,
 			Dial: func(ctx context.Context, addr string, longest int) (layered.Conversation, error) {
 				d, err := f.host.Dialogue(ctx, addr, wire.Protocol, longest)
 				if err != nil {
 					return nil, err
 				}
 				return d, nil
-			}})
+			}}
+		if f.Skip {
+			c.Skips, c.Wait = m.Left, skipped
+		}
+		f.line, err = layered.Connect(ctx, c)
 		if err != nil {
 			return nil, fmt.Errorf("%w; this front has the peer ID %s", err, f.host.ID())
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/node/layered/left"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/push/published"
 )
@@ -43,11 +44,12 @@ const (
 type Manifest struct {
 	Format  string         `json:"format"`
 	Stages  int            `json:"stages"`
-	Stage   int            `json:"stage"`   // 0: the front
-	Epoch   uint64         `json:"epoch"`   // of the key of the weights; 0: they have none
-	Files   canon.Digest   `json:"files"`   // of the model, as networks know it
-	Weights canon.Digest   `json:"weights"` // root of the whole model
-	Roots   []canon.Digest `json:"roots"`   // of all its tensors, in the order of the model
+	Stage   int            `json:"stage"`          // 0: the front
+	Epoch   uint64         `json:"epoch"`          // of the key of the weights; 0: they have none
+	Files   canon.Digest   `json:"files"`          // of the model, as networks know it
+	Weights canon.Digest   `json:"weights"`        // root of the whole model
+	Roots   []canon.Digest `json:"roots"`          // of all its tensors, in the order of the model
+	Left    left.Layers    `json:"left,omitempty"` // that microbatches left out in training
 }
 
 // Part is what a folder has.
@@ -88,6 +90,9 @@ func ReadManifest(dir string) (m Manifest, l section.Layout, err error) {
 	}
 	if err == nil {
 		l, err = section.Divide(c, m.Stages)
+	}
+	if err == nil {
+		err = m.Left.Check(c.Layers)
 	}
 	switch {
 	case err != nil:
@@ -165,9 +170,9 @@ func ReadFront(dir string) (*Part, *pretrained.Model, error) {
 }
 
 // Write writes the folders of all parts of a model below a folder, which is made. from is the folder of the model,
-// whose tokenizer the front gets. Of the manifest, Stages and Epoch are given, and Files of a model without an epoch:
-// no folder has the files of all parts of an epoch, whose digest follows from its weights. The error wraps ErrExists
-// or section.ErrLayout.
+// whose tokenizer the front gets. Of the manifest, Stages, Epoch and Left are given, and Files of a model without an
+// epoch: no folder has the files of all parts of an epoch, whose digest follows from its weights. The error wraps
+// ErrExists or section.ErrLayout.
 func Write(out, from string, c architecture.Config, tensors map[string]*tensor.Tensor, m Manifest) (Manifest,
 	error) {
 	l, err := section.Divide(c, m.Stages)

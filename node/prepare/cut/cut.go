@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/replica"
+	"github.com/starling-network/starling/node/layered/left"
 	"github.com/starling-network/starling/node/prepare/strategy"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
@@ -45,6 +46,18 @@ func Before(j *job.Job, c architecture.Config, t model.Task, step *program.Progr
 		return nil, nil, refuse(j, err)
 	}
 	return step, before, nil
+}
+
+// Files are those of a model that say which layers microbatches left out: none, or one.
+func Files(j *job.Job, s *train.Spec) map[string][]byte {
+	if j.Parallel.Skip == 0 || s.Pipeline == nil {
+		return nil
+	}
+	layers, err := left.Of(j.Parallel.Microbatches, j.Parallel.Skip, s.Pipeline.Cuts())
+	if err != nil {
+		return nil // the job would not have been cut
+	}
+	return map[string][]byte{left.File: layers.JSON()}
 }
 
 // refuse is the refusal of a job whose model cannot be cut as it asks.

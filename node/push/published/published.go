@@ -20,6 +20,7 @@ var names = []string{
 	"generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
 	"vocab.json", "merges.txt", "chat_template.jinja", "chat_template.json",
 	"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json",
+	"left_layers.json",
 	"README.md", "LICENSE", "LICENSE.txt", "NOTICE",
 	"report.html", "summary.json", "lineage.jsonl", "metrics.jsonl", "trainer_state.json",
 	"config.json", // the last: a reader that finds it finds the rest

@@ -38,6 +38,8 @@ type Trace struct {
 	Votes []Vote `json:"votes,omitempty"` // most first
 	Calls []Call `json:"calls,omitempty"` // of the text that is the answer
 	Texts int    `json:"texts"`           // that were written
+	// stages of a model in stages that texts were continued without, ascending: the answer is not of the whole model
+	Left []int `json:"left_stages,omitempty"`
 }
 
 // Vote is an answer, and how many texts end with it.

@@ -42,7 +42,8 @@ the processor time of hashing and signing, the memory of the stages of a model f
 them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Train a model whose
 stages do not wait for each other between steps, compare its loss with that of stages that do, and compute the exact
 lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Train a model
-of whose stages each microbatch leaves out some, and compare its loss and the exact length of a step in the same way.
+of whose stages each microbatch leaves out some, and compare its loss and the exact length of a step in the same way,
+and its perplexity without a stage with that of a model whose training left out none.
 Deal the units of three stages to nine workers of unequal speed, in turn and by speed as a run does, and compute the
 exact lengths of such rounds, as shares of the throughput of workers that never wait. Then attack: one stage after the
 other computes something else, forward, backward or in the update, denies what it sent or received, or stops in the
@@ -58,9 +59,9 @@ With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes"
 "back","steps","loss","gap","differ","excess"}],"paces":[{"ms","busy"}],"late":[{"delay","corrected","steps","loss",
 "gap","differ","in_flight","state","faster":[TIMES]}],"routing":[{"speeds","replicas","latency_ms","late","overrated",
 "unrated","turn","speed","least","balance","learnt"}],"skipped":[{"stages","microbatches","share","layers",
-"in_flight","memory","faster":[TIMES],"steps","loss","gap"}],"attacks":{"liars","convicted","denials","shown",
-"withheld","named","wrong","restarts","resumed"},"rekeyed":{"keys","difference","perplexity","keyed","stitched","times",
-"one_stage"},"bars":[{"name","value","bar","holds"}]}.
+"in_flight","memory","faster":[TIMES],"steps","loss","gap","perplexity":[WHOLE,WITHOUT],"plain":[WHOLE,WITHOUT]}],
+"attacks":{"liars","convicted","denials","shown","withheld","named","wrong","restarts","resumed"},"rekeyed":{"keys",
+"difference","perplexity","keyed","stitched","times","one_stage"},"bars":[{"name","value","bar","holds"}]}.
 
 With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage_bytes","whole_bytes",
 "idle_bytes","peak_bytes":[BYTES],"state_root","seconds","bars"}.`,
