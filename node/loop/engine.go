@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/loop/curve"
 	"github.com/starling-network/starling/node/loop/order"
+	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/node/trainer"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
@@ -57,7 +58,7 @@ type Engine struct {
 	shelf    *shelf
 	patience time.Duration
 
-	mu sync.Mutex // held while the trainer works
+	mu sync.Mutex // of the trainer and of the list of models; what is in a model is for one goroutine
 }
 
 // model is a model that is trained.
@@ -96,12 +97,12 @@ const Notice = "steps are computed by the workers of a network, audited and paid
 
 // Create implements tinker.Engine.
 func (e *Engine) Create(name string, c tinker.Create) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	version, err := order.Numerics(e.ctx, e.account.Chain)
 	if err != nil {
 		return err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	trainer.Follow(e.Trainer, version)
 	if err := e.Trainer.Create(name, c); err != nil {
 		return err
@@ -168,17 +169,16 @@ func (e *Engine) Load(name string, p tinker.Path, optimizer bool) error {
 	e.forget(name)
 	m := e.models[name]
 	m.loaded, m.state = &p, optimizer
-	return e.shelf.write(name, kept{Loaded: &p, Optimizer: optimizer})
+	return e.shelf.write(name, record.Model{Loaded: &p, Optimizer: optimizer})
 }
 
 // Backward implements tinker.Engine. The network computes the pass with the next step.
 func (e *Engine) Backward(name string, data []tinker.Datum, l tinker.Loss) (*tinker.Pass, error) {
-	m := e.models[name]
-	if m == nil {
-		_, err := trainer.StateOf(e.Trainer, name)
+	m, _, err := e.find(name)
+	if err != nil {
 		return nil, err
 	}
-	if err := m.fits(data, m.shape(e.options.Shape)); err != nil {
+	if err := order.Fits(slices.Concat(m.data(), data), m.shape(e.options.Shape)); err != nil {
 		m.lost = true
 		return nil, err
 	}
@@ -187,33 +187,20 @@ func (e *Engine) Backward(name string, data []tinker.Datum, l tinker.Loss) (*tin
 	return &tinker.Pass{Later: func() (*tinker.Pass, error) { return e.wait(p) }}, nil
 }
 
+// find finds a model and its state.
+func (e *Engine) find(name string) (*model, trainer.State, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, err := trainer.StateOf(e.Trainer, name)
+	return e.models[name], s, err
+}
+
 // shape bounds the steps of a model; fallback those of one without a run.
 func (m *model) shape(fallback order.Shape) order.Shape {
 	if m.session != nil {
 		return m.session.work.Shape
 	}
 	return fallback
-}
-
-// fits reports why data have no place in the next step.
-func (m *model) fits(data []tinker.Datum, s order.Shape) error {
-	rows := len(data)
-	for _, p := range m.passes {
-		rows += len(p.data)
-	}
-	if rows > s.Rows {
-		return failure.New(http.StatusUnprocessableEntity, "BATCH_TOO_LARGE",
-			fmt.Sprintf("the batches of a step have %d sequences, and the run of the model is for %d", rows, s.Rows),
-			"send the whole batch again, with fewer sequences before optim_step, or start the server for more of them")
-	}
-	for i, d := range data {
-		if len(d.Tokens) > s.Length {
-			return failure.New(http.StatusUnprocessableEntity, "BATCH_TOO_LARGE",
-				fmt.Sprintf("sequence %d has %d tokens, and the run of the model is for %d", i, len(d.Tokens), s.Length),
-				"send the whole batch again, with shorter sequences")
-		}
-	}
-	return nil
 }
 
 // wait returns the result of a pass. For a client that waits for it before it asks for the step, the log-probabilities
@@ -269,46 +256,104 @@ func (m *model) settle(err error) {
 
 // Step implements tinker.Engine. The first step of a model orders its run.
 func (e *Engine) Step(name string, a tinker.Step) (metrics map[string]float64, err error) {
-	s, err := trainer.StateOf(e.Trainer, name)
+	m, s, err := e.find(name)
 	if err != nil {
 		return nil, err
 	}
-	m := e.models[name]
 	defer func() { m.settle(err) }()
 	if err := m.ready(a); err != nil {
 		return nil, err
 	}
-	if m.session == nil || !m.session.had(a.ID) {
+	if metrics, err = e.repeated(name, m, s, a); metrics != nil || err != nil {
+		return metrics, err
+	}
+	if m.session == nil || !m.session.had(a.ID, e.latest(m.session, m, a.Adam)) {
 		if err := e.shelf.room(m.shape(e.options.Shape)); err != nil {
 			return nil, err
 		}
 	}
-	for _, p := range m.passes {
-		close(p.taken)
-	}
+	m.take()
 	if m.session == nil {
 		if err := e.begin(name, m, s, a); err != nil {
 			return nil, err
 		}
 	}
 	r := &m.session.record
-	out, err := m.session.Step(e.ctx, a.ID, e.tensors(m, r.First+uint32(len(r.Fed)), a.Adam))
+	data := e.tensors(m, m.session.work.Shape, r.First+uint32(len(r.Fed)), a.Adam)
+	if m.session.pending() {
+		data = e.latest(m.session, m, a.Adam)
+	}
+	out, err := m.session.Step(e.ctx, a.ID, data)
 	if err != nil {
 		return nil, e.failed(m, err)
 	}
+	return e.learnt(name, m, s, m.session, a, out)
+}
+
+// repeated is the step of a run that ended, if the same one is asked for: the network has taken it, and was paid. It is
+// nil for another step, and for one that was not taken.
+func (e *Engine) repeated(name string, m *model, s trainer.State, a tinker.Step) (map[string]float64, error) {
+	if m.session != nil || m.before == "" {
+		return nil, nil
+	}
+	ended := e.shelf.session(m.before)
+	if ended == nil || !ended.had(a.ID, e.latest(ended, m, a.Adam)) {
+		return nil, nil
+	}
+	c, err := ended.came(e.ctx)
+	switch known := (*failure.Error)(nil); {
+	case errors.As(err, &known) || e.ctx.Err() != nil:
+		return nil, cmp.Or(err, e.ctx.Err())
+	case err != nil:
+		return nil, failure.New(http.StatusConflict, "STEP_PAID", "the run took this step before it ended, and its "+
+			"checkpoint cannot be fetched: "+err.Error(), "send the batch and the step again later, or another batch: the "+
+			"next run begins before this step")
+	case c == nil:
+		return nil, nil
+	}
+	m.take()
+	return e.learnt(name, m, s, ended, a, &Outcome{Checkpoint: c})
+}
+
+// latest are the data of the passes of a model as the latest step of a session would have them; nil: they do not fit.
+func (e *Engine) latest(s *Session, m *model, a tinker.Adam) map[string]*tensor.Tensor {
+	if !s.pending() || order.Fits(m.data(), s.record.Shape) != nil {
+		return nil
+	}
+	return e.tensors(m, s.record.Shape, s.record.First+uint32(len(s.record.Fed))-1, a)
+}
+
+// data are those of all passes since the last step.
+func (m *model) data() (all []tinker.Datum) {
+	for _, p := range m.passes {
+		all = append(all, p.data...)
+	}
+	return all
+}
+
+// take says that a step has taken the passes of a model.
+func (m *model) take() {
+	for _, p := range m.passes {
+		close(p.taken)
+	}
+}
+
+// learnt gives a model the outcome of a step of a session, and its passes their results.
+func (e *Engine) learnt(name string, m *model, s trainer.State, of *Session, a tinker.Step, out *Outcome) (
+	map[string]float64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.adopt(name, s, m.session, out.Checkpoint); err != nil {
+	if err := e.adopt(name, s, of, out.Checkpoint); err != nil {
 		return nil, err
 	}
 	named := order.Named(out.Checkpoint)
-	differ := e.reply(m, named[tokenloss.High].F32(), named[tokenloss.Low].F32())
+	differ := e.reply(m, of.record.Length, named[tokenloss.High].F32(), named[tokenloss.Low].F32())
 	if differ > 0 {
 		e.options.Log.Warn("the network has other log-probabilities than this machine; an audit decides",
-			"job", m.session.ID, "round", out.Checkpoint.Round, "targets", differ)
+			"job", of.ID, "round", out.Checkpoint.Round, "targets", differ)
 	}
-	if err := m.note(out.Checkpoint.Round, a.Rate); err != nil {
-		e.options.Log.Warn("the metrics of a step are not kept", "job", m.session.ID, "err", err)
+	if err := m.note(of, out.Checkpoint.Round, a.Rate); err != nil {
+		e.options.Log.Warn("the metrics of a step are not kept", "job", of.ID, "err", err)
 	}
 	return map[string]float64{"round": float64(out.Checkpoint.Round), "blocks": float64(out.Blocks),
 		"steps_done_again": float64(out.Redone), "targets_that_differ": float64(differ)}, nil
@@ -359,7 +404,7 @@ func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) er
 			"change the value that is named, or start the server for fewer or shorter sequences of a step")
 	}
 	begun, err := Begin(e.ctx, e.account, w, e.options, a.By, s.Steps, func(order string) error {
-		return e.shelf.write(name, kept{Order: order})
+		return e.shelf.write(name, record.Model{Order: order})
 	})
 	switch known := (*failure.Error)(nil); {
 	case errors.As(err, &known):
@@ -378,7 +423,7 @@ func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) er
 
 // unnamed has the folder name what a model had before an order that was refused.
 func (e *Engine) unnamed(name string, m *model) error {
-	return e.shelf.write(name, kept{Order: m.before, Loaded: m.loaded, Optimizer: m.state})
+	return e.shelf.write(name, record.Model{Order: m.before, Loaded: m.loaded, Optimizer: m.state})
 }
 
 // follow has the trainer compute in the version of the numerics of a run that begins. Log-probabilities that it found
@@ -408,8 +453,7 @@ func (e *Engine) failed(m *model, err error) error {
 }
 
 // tensors are the data of a step, as tokenloss.Given lists them. Sequences that are missing have no loss.
-func (e *Engine) tensors(m *model, steps uint32, a tinker.Adam) map[string]*tensor.Tensor {
-	shape := m.shape(e.options.Shape)
+func (e *Engine) tensors(m *model, shape order.Shape, steps uint32, a tinker.Adam) map[string]*tensor.Tensor {
 	in, row := tokenloss.Data(shape.Rows, shape.Length), 0
 	for _, p := range m.passes {
 		f := trainer.FunctionOf(p.loss)
@@ -432,8 +476,8 @@ func (e *Engine) tensors(m *model, steps uint32, a tinker.Adam) map[string]*tens
 
 // reply gives passes their log-probabilities, and the losses that follow from these. It returns how many
 // log-probabilities are others than this machine has found.
-func (e *Engine) reply(m *model, high, low []float32) (differ int) {
-	row, length := 0, m.shape(e.options.Shape).Length
+func (e *Engine) reply(m *model, length int, high, low []float32) (differ int) {
+	row := 0
 	for _, p := range m.passes {
 		var all [][]float32
 		for i, d := range p.data {
@@ -454,7 +498,7 @@ func (e *Engine) reply(m *model, high, low []float32) (differ int) {
 }
 
 // note writes the loss of a step into the folder of its run.
-func (m *model) note(round uint32, rate float64) error {
+func (m *model) note(of *Session, round uint32, rate float64) error {
 	var sum float64
 	var targets int
 	for _, p := range m.passes {
@@ -467,8 +511,8 @@ func (m *model) note(round uint32, rate float64) error {
 			}
 		}
 	}
-	s := m.session.work.Shape
-	return curve.Note(m.session.dir, curve.Step{Round: round, Loss: sum / float64(max(1, targets)), Rate: rate,
+	s := of.record.Shape
+	return curve.Note(of.dir, curve.Step{Round: round, Loss: sum / float64(max(1, targets)), Rate: rate,
 		Tokens: s.Rows * s.Length, Time: time.Now().UTC()})
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/loop/order"
+	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/server/spending"
@@ -419,7 +420,7 @@ func TestStepWithoutRoom(t *testing.T) {
 	n := newNet(t)
 	e, s := n.led(begun(t, 4), asked)
 	loss := tinker.Loss{Name: tinker.CrossEntropy}
-	part := filepath.Join(s.dir, recordFile+".part")
+	part := filepath.Join(s.dir, record.File+".part")
 	if err := os.Mkdir(part, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,16 @@
 package loop
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/loop/order"
+	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/node/trainer"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/web/failure"
@@ -53,19 +52,24 @@ func (e *Engine) drop(name string) {
 
 // recall reads what the folder has of a model.
 func (e *Engine) recall(name string) error {
-	var k kept
+	var k record.Model
 	switch err := folder.ReadJSON(e.shelf.modelFile(name), &k); {
 	case errors.Is(err, os.ErrNotExist):
 		return nil // it was created, and no more
 	case err != nil:
 		return err
 	}
-	m := e.models[name]
+	m, _, err := e.find(name)
+	if err != nil {
+		return err
+	}
 	if k.Order == "" {
 		if k.Loaded == nil {
 			return nil
 		}
 		m.loaded, m.state = k.Loaded, k.Optimizer
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		return e.Trainer.Load(name, *k.Loaded, k.Optimizer)
 	}
 	s := e.shelf.session(k.Order)
@@ -75,7 +79,10 @@ func (e *Engine) recall(name string) error {
 	if err := e.reload(name, s); err != nil {
 		return err
 	}
-	open, err := s.open(e.ctx)
+	open := false
+	if !s.record.Over {
+		open, err = order.Open(e.ctx, e.account.Chain, k.Order)
+	}
 	if err == nil {
 		err = e.account.Enlist(e.ctx) // members fetch data at the address of this process
 	}
@@ -125,23 +132,4 @@ func (e *Engine) reload(name string, s *Session) error {
 		return fmt.Errorf("the weights of the last step are neither here nor with the members of %s: %w", r.Order, err)
 	}
 	return e.adopt(name, state, s, c)
-}
-
-// open reports whether the network may take further steps of a session.
-func (s *Session) open(ctx context.Context) (bool, error) {
-	if s.record.Over {
-		return false, nil
-	}
-	state, err := s.chain.Training.Run(ctx, s.ID)
-	if err == nil {
-		return !state.Over(), nil
-	}
-	if !errors.Is(err, client.ErrNotFound) {
-		return false, err
-	}
-	o, err := s.chain.Market.PlacedOrder(ctx, s.ID)
-	if errors.Is(err, client.ErrNotFound) {
-		return false, nil // it was not ordered
-	}
-	return err == nil && o.Status != "ended", err
 }

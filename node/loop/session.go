@@ -8,10 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -23,6 +27,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/loop/curve"
 	"github.com/starling-network/starling/node/loop/order"
+	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -56,20 +61,23 @@ type Session struct {
 	work    *order.Work
 	ledger  Ledger
 	log     *slog.Logger
-	record  record // of which those rounds after a verdict are named again that are in Fed
+	record  record.Record // of which those rounds after a verdict are named again that are in Fed
 
 	store  *blob.Disk
 	dir    string
 	into   *fetch.Fetcher
 	detach func()
-	pruned int    // rounds after which the checkpoint is deleted
-	ended  func() // is called when the run is over, and what it cost is known
+	rounds atomic.Int64 // that have data
+	mu     sync.Mutex   // of the record and of pruned, after End
+	pruned int          // rounds after which the checkpoint is deleted
+	ended  func()       // is called when the run is over, and what it cost is known
 }
 
 // open opens the store of a session.
-func open(a *account.Account, w *order.Work, r record, o Options) (*Session, error) {
+func open(a *account.Account, w *order.Work, r record.Record, o Options) (*Session, error) {
 	s := &Session{ID: r.Order, account: a, chain: a.Chain, work: w, ledger: o.Ledger, log: o.Log, record: r,
 		dir: filepath.Join(Folder(a), r.Order), ended: func() {}}
+	s.rounds.Store(int64(len(r.Fed)))
 	var err error
 	if s.store, err = blob.OpenDisk(filepath.Join(s.dir, blobFolder)); err != nil {
 		return nil, err
@@ -90,7 +98,7 @@ func open(a *account.Account, w *order.Work, r record, o Options) (*Session, err
 }
 
 // reopen is the session of a record without its work, whose program Engine.Resume adds.
-func reopen(a *account.Account, r record, o Options) (*Session, error) {
+func reopen(a *account.Account, r record.Record, o Options) (*Session, error) {
 	return open(a, &order.Work{Shape: r.Shape, Adam: r.Adam}, r, o)
 }
 
@@ -99,8 +107,8 @@ func reopen(a *account.Account, r record, o Options) (*Session, error) {
 func Begin(ctx context.Context, a *account.Account, w *order.Work, o Options, by access.Caller, steps uint32,
 	named func(order string) error) (*Session, error) {
 	spec := w.Task.Spec
-	r := record{Order: runPrefix + spec.Digest().String()[:16], Token: by.Token, Budget: o.Budget, Shape: w.Shape,
-		Adam: w.Adam, Numerics: spec.Numerics, Program: spec.Program, Frozen: spec.Frozen, First: steps}
+	r := record.Record{Order: record.Prefix + spec.Digest().String()[:16], Token: by.Token, Budget: o.Budget,
+		Shape: w.Shape, Adam: w.Adam, Numerics: spec.Numerics, Program: spec.Program, Frozen: spec.Frozen, First: steps}
 	if err := o.Ledger.Reserve(by, r.Order, r.Budget); err != nil {
 		return nil, err
 	}
@@ -110,8 +118,8 @@ func Begin(ctx context.Context, a *account.Account, w *order.Work, o Options, by
 		o.Ledger.Note(by.Token, r.Order, r.Budget, &nothing)
 		return nil, err
 	}
-	if err := s.order(ctx, o.Terms, named); err != nil {
-		s.abandon(ctx)
+	if sent, err := s.order(ctx, o.Terms, named); err != nil {
+		s.abandon(ctx, sent, err)
 		return nil, err
 	}
 	return s, nil
@@ -120,39 +128,41 @@ func Begin(ctx context.Context, a *account.Account, w *order.Work, o Options, by
 // leastOpen is how many blocks an order waits for members, at least.
 const leastOpen = 100
 
-func (s *Session) order(ctx context.Context, t Terms, named func(order string) error) error {
+// order orders the run, and reports whether the order may have been sent.
+func (s *Session) order(ctx context.Context, t Terms, named func(order string) error) (sent bool, err error) {
 	spec, step := s.work.Task.Spec, s.work.Task.Step
 	of := bundle.Terms(s.ID, spec, parts.Flops(step), bundle.Checks{AuditPPM: t.AuditPPM})
 	of.Led = t.Idle
-	var err error
 	of.SpecCID, _, of.Genesis, err = bundle.Ship(ctx, s.store, s.ID, s.work.Task, s.work.Genesis, "", nil)
 	if err != nil {
-		return err
-	}
-	s.record.Genesis, s.record.Last = of.Genesis, of.Genesis
-	if err := errors.Join(s.save(), curve.Begin(s.dir, s.ID, spec.Numerics)); err != nil {
-		return err
-	}
-	if err := named(s.ID); err != nil {
-		return err
-	}
-	if err := s.account.Enlist(ctx); err != nil {
-		return err
+		return false, err
 	}
 	head, err := s.chain.Ledger.Head(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	// The work of other models waits for the step that waits for members.
-	return s.chain.Market.Order(ctx, market.Order{ID: s.ID, Budget: t.Budget, PriceCap: t.PriceCap,
-		Deadline:  head.Height + max(t.Idle, leastOpen),
+	s.record.Genesis, s.record.Last, s.record.Until = of.Genesis, of.Genesis, head.Height+max(t.Idle, leastOpen)
+	if err := errors.Join(s.save(), curve.Begin(s.dir, s.ID, spec.Numerics)); err != nil {
+		return false, err
+	}
+	if err := named(s.ID); err != nil {
+		return false, err
+	}
+	if err := s.account.Enlist(ctx); err != nil {
+		return false, err
+	}
+	// A model has no other work meanwhile: the order is not open for long.
+	return true, s.chain.Market.Order(ctx, market.Order{ID: s.ID, Budget: t.Budget, PriceCap: t.PriceCap,
+		Deadline:  s.record.Until,
 		Workers:   market.Workers{Min: t.Workers, Target: t.Workers, Max: t.Workers},
 		Verifiers: t.Verifiers, Terms: of}, referee.Opening(spec, step, s.work.Manifest))
 }
 
-// abandon forgets a session whose order was refused. Whether the network has the order all the same, it asks.
-func (s *Session) abandon(ctx context.Context) {
-	if _, err := s.chain.Market.PlacedOrder(ctx, s.ID); !errors.Is(err, client.ErrNotFound) {
+// abandon forgets a session without an order. An order that was sent, and that the network has or may take later, keeps
+// its budget counted until it is over, or can come in no more.
+func (s *Session) abandon(ctx context.Context, sent bool, why error) {
+	_, refused := errors.AsType[*transaction.Error](why)
+	if sent && !refused && !errors.Is(why, client.ErrLost) {
 		s.End(ctx)
 		return
 	}
@@ -174,12 +184,12 @@ type Outcome struct {
 
 // Step has the network take a step on data, which are tensors by the names of tokenloss.Given, and returns the
 // checkpoint after it, once it is attested. A verdict may still take the run back; then the next step says so. A step
-// that was asked for under the same identifier is not taken again: it returns what came of that.
+// that had says is not taken again: it returns what came of that.
 func (s *Session) Step(ctx context.Context, id string, data map[string]*tensor.Tensor) (*Outcome, error) {
 	fed := s.record.Fed
 	round := uint32(len(fed))
 	switch n := len(fed); {
-	case s.had(id):
+	case s.had(id, data):
 		round--
 	case n > 0 && fed[n-1].After == "":
 		return nil, &EndedError{"whether it has taken the step before is not known"}
@@ -196,6 +206,7 @@ func (s *Session) Step(ctx context.Context, id string, data map[string]*tensor.T
 			s.record.Fed = fed
 			return nil, err
 		}
+		s.rounds.Store(int64(round) + 1)
 	}
 	out, err := s.follow(ctx, round)
 	if ended := (*EndedError)(nil); err != nil && !errors.As(err, &ended) && ctx.Err() == nil {
@@ -205,10 +216,24 @@ func (s *Session) Step(ctx context.Context, id string, data map[string]*tensor.T
 	return out, err
 }
 
-// had reports whether the step was asked for under an identifier that no later one was asked for.
-func (s *Session) had(id string) bool {
+// pending reports whether no result of the latest step was told.
+func (s *Session) pending() bool {
 	n := len(s.record.Fed)
-	return n > 0 && id != "" && s.record.Fed[n-1].By == id
+	return n > 0 && s.record.Fed[n-1].After == ""
+}
+
+// had reports whether the latest step was asked for under an identifier, or, if its result was not told, with the same
+// data: they have the number of the step in them.
+func (s *Session) had(id string, data map[string]*tensor.Tensor) bool {
+	n := len(s.record.Fed)
+	if n == 0 || id != "" && s.record.Fed[n-1].By == id {
+		return n > 0
+	}
+	if data == nil || !s.pending() {
+		return false
+	}
+	_, _, root := s.given(data)
+	return s.record.Fed[n-1].Root == root
 }
 
 // follow names the data of rounds until the checkpoint after one is attested, and loads it.
@@ -229,14 +254,8 @@ func (s *Session) follow(ctx context.Context, round uint32) (*Outcome, error) {
 		case state.Round < round && state.Terms.Led > 0:
 			out.Redone = max(out.Redone, round-state.Round)
 		case done:
-			if out.Checkpoint, err = s.load(ctx, state.Base); err != nil {
-				return nil, err
-			}
-			s.record.Fed[round].After, s.record.Last = state.Base.CID, state.Base
-			if err := errors.Join(s.save(), s.prune(ctx, state)); err != nil {
-				s.log.Warn("the folder of a session is not as it should be", "job", s.ID, "err", err)
-			}
-			return out, nil
+			out.Checkpoint, err = s.arrive(ctx, round, state)
+			return out, err
 		}
 		select {
 		case <-ctx.Done():
@@ -253,17 +272,68 @@ func (s *Session) follow(ctx context.Context, round uint32) (*Outcome, error) {
 	}
 }
 
-// publish stores data under a root and an address, in the order in which a step reads them.
-func (s *Session) publish(ctx context.Context, round uint32, data map[string]*tensor.Tensor) (feed, error) {
-	names, given := parts.Given(s.work.Task.Step), map[string]*tensor.Tensor{}
+// arrive loads the checkpoint after a round, and notes it.
+func (s *Session) arrive(ctx context.Context, round uint32, state run.State) (*train.Checkpoint, error) {
+	c, err := s.load(ctx, state.Base)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record.Fed[round].After, s.record.Last = state.Base.CID, state.Base
+	if err := errors.Join(s.save(), s.prune(ctx, state)); err != nil {
+		s.log.Warn("the folder of a session is not as it should be", "job", s.ID, "err", err)
+	}
+	return c, nil
+}
+
+// came is what came of the latest step of a run that is over, or that ends; nil: it was not taken, nor paid.
+func (s *Session) came(ctx context.Context) (*train.Checkpoint, error) {
+	if !s.pending() {
+		return s.load(ctx, s.record.Last)
+	}
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	blocks, err := s.chain.Blocks(following)
+	if err != nil {
+		return nil, order.Unreachable(err)
+	}
+	for {
+		state, err := s.chain.Training.Run(ctx, s.ID)
+		switch _, over := order.Settled(ctx, s.chain, s.ID, s.record.Until); {
+		case errors.Is(err, client.ErrNotFound) && over:
+			return nil, nil
+		case errors.Is(err, client.ErrNotFound):
+		case err != nil:
+			return nil, order.Unreachable(err)
+		case int(state.Round) == len(s.record.Fed):
+			return s.arrive(ctx, state.Round-1, state)
+		case state.Over():
+			return nil, nil
+		}
+		if _, ok := <-blocks; !ok {
+			return nil, order.Unreachable(errors.Join(ctx.Err(), client.ErrClosed))
+		}
+	}
+}
+
+// given are data in the order in which a step reads them, and the root under which a run names them.
+func (s *Session) given(data map[string]*tensor.Tensor) (names []string, given map[string]*tensor.Tensor,
+	root canon.Digest) {
 	var list []*tensor.Tensor
+	names, given = parts.Given(s.work.Task.Step), map[string]*tensor.Tensor{}
 	for _, n := range names {
 		given[n] = data[strings.TrimPrefix(n, tokenloss.DataOf)]
 		list = append(list, given[n])
 	}
-	root := train.CarriedRoot(train.Roots(list))
+	return names, given, train.CarriedRoot(train.Roots(list))
+}
+
+// publish stores data under a root and an address.
+func (s *Session) publish(ctx context.Context, round uint32, data map[string]*tensor.Tensor) (record.Feed, error) {
+	names, given, root := s.given(data)
 	id, err := checkpoint.Save(ctx, s.store, checkpoint.Manifest{Job: s.ID, Round: round, StateRoot: root}, names, given)
-	return feed{Root: root, CID: id.String()}, err
+	return record.Feed{Root: root, CID: id.String()}, err
 }
 
 // move does the next thing that a run needs of its consumer, and reports whether the checkpoint after a round is there.
@@ -326,7 +396,11 @@ func (s *Session) shorten(ctx context.Context, last int) error {
 		}
 	}
 	for ; s.pruned < last; s.pruned++ {
-		if err := checkpoint.Drop(ctx, s.store, s.record.Fed[s.pruned].After, keep); err != nil {
+		after := s.record.Fed[s.pruned].After
+		if after == "" { // it is not here
+			continue
+		}
+		if err := checkpoint.Drop(ctx, s.store, after, keep); err != nil {
 			return err
 		}
 	}
@@ -341,35 +415,52 @@ func (s *Session) End(ctx context.Context) {
 		s.log.Warn("the folder of a session is not as it should be", "folder", s.dir, "err", err)
 	}
 	go func() {
-		if spent, over := s.settled(ctx); over {
-			s.conclude(ctx, spent)
+		if s.ends(ctx) {
 			return
 		}
 		if err := s.account.Enlist(ctx); err != nil { // its data may be asked for at the address of another process
 			s.log.Warn("the data of a session may not be found", "job", s.ID, "err", err)
 		}
-		if err := s.chain.Market.CancelOrder(ctx, s.ID); err != nil && !errors.Is(err, chainmarket.ErrState) {
-			s.log.Warn("the order of a session stays open; the run ends when it is idle", "job", s.ID, "err", err)
-		}
 		blocks, err := s.chain.Blocks(ctx)
 		if err != nil {
 			return
 		}
-		for range blocks {
-			if spent, over := s.settled(ctx); over {
-				s.conclude(ctx, spent)
+		for cancelled := s.cancel(ctx); ; cancelled = cancelled || s.cancel(ctx) {
+			if _, ok := <-blocks; !ok || s.ends(ctx) {
 				return
 			}
 		}
 	}()
 }
 
+// ends concludes a session that is over.
+func (s *Session) ends(ctx context.Context) bool {
+	spent, over := order.Settled(ctx, s.chain, s.ID, s.record.Until)
+	if over {
+		s.conclude(ctx, spent)
+	}
+	return over
+}
+
+// cancel takes back the order, and reports whether that was tried: an order that is not there may come in later.
+func (s *Session) cancel(ctx context.Context) bool {
+	if _, err := s.chain.Market.PlacedOrder(ctx, s.ID); errors.Is(err, client.ErrNotFound) {
+		return false
+	}
+	if err := s.chain.Market.CancelOrder(ctx, s.ID); err != nil && !errors.Is(err, chainmarket.ErrState) {
+		s.log.Warn("the order of a session stays open; the run ends when it is idle", "job", s.ID, "err", err)
+	}
+	return true
+}
+
 // conclude notes what a run cost that is over. Of its checkpoints the first and the last stay.
 func (s *Session) conclude(ctx context.Context, spent uint64) {
 	s.ledger.Note(s.record.Token, s.ID, s.record.Budget, &spent)
+	s.mu.Lock()
 	s.record.Spent = &spent
 	if err := errors.Join(s.save(), s.shorten(ctx, len(s.record.Fed)), curve.End(s.dir)); err != nil {
 		s.log.Warn("the folder of a session is not as it should be", "folder", s.dir, "err", err)
 	}
+	s.mu.Unlock()
 	s.ended()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -31,7 +32,7 @@ func TestBlobsOfFinalRounds(t *testing.T) {
 	state.Terms.Genesis.CID = save(0, 0)
 	s.record.Genesis = state.Terms.Genesis
 	for round := range 6 {
-		s.record.Fed = append(s.record.Fed, feed{CID: save(round, float32(10+round)),
+		s.record.Fed = append(s.record.Fed, record.Feed{CID: save(round, float32(10+round)),
 			After: save(round+1, float32(20+round))})
 	}
 	here := func(cid string) bool {

@@ -1,6 +1,6 @@
 // Package tinker answers clients of the Tinker API: training loops that a program leads by forward, forward_backward,
-// optim_step, sample and save_weights. It has the routes, their JSON, the sessions, and one queue of work whose results
-// are futures; an Engine computes.
+// optim_step, sample and save_weights. It has the routes, their JSON, the sessions, and a queue of work whose results
+// are futures, with a line for each model; an Engine computes.
 package tinker
 
 import (
@@ -31,7 +31,8 @@ type Engine interface {
 	Unload(model string)
 }
 
-// Lasting is an Engine whose models outlast the server.
+// Lasting is an Engine whose models outlast the server. Its methods Step and Resume wait for others: each is called by
+// a goroutine of its own, while the other methods are called for other models.
 type Lasting interface {
 	Engine
 	// Resume gives back a model that was created at a server before this one, as its last step left it. A step that is

@@ -50,7 +50,7 @@ func restore(s *Server, e Lasting, l *journal.Log) error {
 	}
 	s.clients.Restore(h.Model, h.Session, h.Token, c)
 	s.logs.Put(l)
-	s.queue.Always(work.Piece{ID: h.Request, Owner: h.Token, Do: func() (any, error) {
+	resume := func() (any, error) {
 		err := e.Resume(h.Model, c)
 		if err == nil {
 			return created(h.Model), nil
@@ -63,7 +63,9 @@ func restore(s *Server, e Lasting, l *journal.Log) error {
 		err = errors.Join(err, l.Close()) // with it, the requests wait for a server that can continue
 		return nil, failure.New(http.StatusNotFound, "MODEL_LOST", "the model cannot be continued: "+err.Error(),
 			"create it again")
-	}})
+	}
+	s.queue.Always(work.Piece{ID: h.Request, Owner: h.Token, Lines: []string{h.Model},
+		Do: func() (any, error) { return work.Held(resume), nil }})
 	all, ended := l.Entries()
 	for i, a := range all {
 		if a.Number != nil {
@@ -89,6 +91,7 @@ func again(s *Server, l *journal.Log, a journal.Entry) error {
 		return fmt.Errorf("the request %s is %q, which none is", a.ID, a.Name)
 	}
 	j, err := read(s, request{by: a.By, body: a.Body})
+	j.model = l.Head.Model // also of one that is refused
 	do := func() (any, error) {
 		if err != nil {
 			return nil, err
@@ -96,10 +99,10 @@ func again(s *Server, l *journal.Log, a journal.Entry) error {
 		return j.do(a.ID)
 	}
 	if a.Answered {
-		s.queue.Always(work.Piece{ID: clients.NewID("request"), Do: do})
+		s.queue.Always(work.Piece{ID: clients.NewID("request"), Lines: j.lines(), Do: do})
 		return nil
 	}
-	s.queue.Always(work.Piece{ID: a.ID, Owner: a.By.Token, Do: do,
+	s.queue.Always(work.Piece{ID: a.ID, Owner: a.By.Token, Lines: j.lines(), Do: do,
 		Ended: answers(s.ctx, l, a.Name, s.config.Log)})
 	return nil
 }
@@ -151,7 +154,7 @@ func addLogged(s *Server, l *journal.Log, name string, r request, j job) (string
 	if err := l.Ask(e, name == stepName); err != nil {
 		return "", err
 	}
-	_, err := s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body),
+	_, err := s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body), Lines: j.lines(),
 		Do: func() (any, error) { return j.do(id) }, Ended: answers(s.ctx, l, name, s.config.Log)})
 	if err != nil {
 		return "", errors.Join(err, l.Drop(id))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // lasting is a counting engine whose models outlast the server. It keeps the identifiers of the steps that it was asked
@@ -140,5 +141,57 @@ func TestTornLog(t *testing.T) {
 	}
 	if err := New(t.Context(), e, Config{}).Restore(dir); err == nil {
 		t.Error("a log of no model is taken")
+	}
+}
+
+// stalled is a lasting engine whose network takes no step before a gate is open.
+type stalled struct {
+	*lasting
+	network chan struct{}
+}
+
+func (e *stalled) Step(model string, s Step) (map[string]float64, error) {
+	<-e.network
+	return e.lasting.Step(model, s)
+}
+
+// A step that a network does not take delays the work of its model alone.
+func TestStepDelaysItsModelAlone(t *testing.T) {
+	open := make(chan struct{})
+	close(open)
+	e := &stalled{&lasting{counting: &counting{gate: open}}, make(chan struct{})}
+	s := New(t.Context(), e, Config{Models: 2, wait: 100 * time.Millisecond})
+	_, slow := begin(t, s)
+	_, other := begin(t, s)
+	retrieve := func(answer map[string]any) map[string]any {
+		t.Helper()
+		_, got := send(t, s, "retrieve_future", fmt.Sprintf(`{"request_id": %q}`, answer["request_id"]))
+		return got
+	}
+	_, step := send(t, s, "optim_step", fmt.Sprintf(`{"model_id": %q, "seq_id": 1, "adam_params": {}}`, slow))
+	_, behind := send(t, s, "forward_backward", passBody(slow, "cross_entropy", "", 2))
+	for _, path := range []string{"forward_backward", "forward_backward", "forward_backward"} {
+		_, pass := send(t, s, path, passBody(other, "cross_entropy", "", 0))
+		got := retrieve(pass)
+		for range 100 {
+			if got["type"] != "try_again" {
+				break
+			}
+			got = retrieve(pass)
+		}
+		if got["loss_fn_outputs"] == nil {
+			t.Fatalf("beside a step that waits, a pass of another model is answered with %v", got)
+		}
+	}
+	for _, answer := range []map[string]any{step, behind} {
+		if got := retrieve(answer); got["type"] != "try_again" {
+			t.Errorf("before the network takes the step: %v", got)
+		}
+	}
+	close(e.network)
+	for got := retrieve(behind); got["loss_fn_outputs"] == nil; got = retrieve(behind) {
+		if got["type"] != "try_again" {
+			t.Fatal(got)
+		}
 	}
 }

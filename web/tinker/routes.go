@@ -71,13 +71,14 @@ func (s *Server) createModel(r request) (any, error) {
 	// The log is there before the client knows the name of the model, and can send it requests.
 	err = beginLog(s.logs, journal.Head{Model: name, Session: q.Session, Token: r.by.Token, Request: id}, c)
 	if err == nil {
-		_, err = s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body), Do: func() (any, error) {
-			err := s.engine.Create(name, c)
-			if err != nil && s.ctx.Err() == nil {
-				s.forget(name)
-			}
-			return created(name), err
-		}})
+		_, err = s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body), Lines: []string{name},
+			Do: func() (any, error) {
+				err := s.engine.Create(name, c)
+				if err != nil && s.ctx.Err() == nil {
+					s.forget(name)
+				}
+				return created(name), err
+			}})
 	}
 	if err != nil {
 		s.drop(name)
@@ -114,7 +115,7 @@ func (s *Server) unload(r request) (any, error) {
 	if _, err := s.clients.Find(q.Model, r.by.Token); err != nil {
 		return nil, err
 	}
-	id, err := s.add(r, func(string) (any, error) {
+	id, err := s.add(r, []string{q.Model}, func(string) (any, error) {
 		s.forget(q.Model)
 		return map[string]any{"type": "unload_model", "model_id": q.Model}, nil
 	})
@@ -146,7 +147,7 @@ func (s *Server) pass(r request) (job, error) {
 		return job{}, err
 	}
 	name, backward := q.Model, q.Backward != nil // what waits does not hold the request
-	return job{name, q.Sequence, func(string) (any, error) {
+	return job{model: name, number: q.Sequence, do: func(string) (any, error) {
 		if !backward {
 			return passed(s.engine.Forward(name, data))
 		}
@@ -182,9 +183,16 @@ func (s *Server) step(r request) (job, error) {
 	if err != nil {
 		return job{}, err
 	}
-	return job{q.Model, q.Sequence, func(id string) (any, error) {
-		metrics, err := s.engine.Step(q.Model, Step{a, id, r.by})
-		return map[string]any{"type": "optim_step", "metrics": metrics}, err
+	by, name := r.by, q.Model
+	return job{model: name, number: q.Sequence, do: func(id string) (any, error) {
+		take := func() (any, error) {
+			metrics, err := s.engine.Step(name, Step{a, id, by})
+			return map[string]any{"type": "optim_step", "metrics": metrics}, err
+		}
+		if _, waits := s.engine.(Lasting); waits {
+			return work.Held(take), nil
+		}
+		return take()
 	}}, nil
 }
 
@@ -208,7 +216,7 @@ func (s *Server) saved(r request, kind string) (job, error) {
 	if _, err := s.clients.Find(q.Model, r.by.Token); err != nil {
 		return job{}, err
 	}
-	return job{q.Model, q.Sequence, func(string) (any, error) {
+	return job{model: q.Model, number: q.Sequence, do: func(string) (any, error) {
 		if _, err := s.engine.Saved(p); lasting && err == nil && !q.Overwrite {
 			return nil, failure.New(http.StatusConflict, "WEIGHTS_EXIST", "there are weights at "+p.String()+" already",
 				"give another name, or overwrite")
@@ -237,7 +245,7 @@ func (s *Server) load(r request) (job, error) {
 		return job{}, invalid("path", "%.200q is no tinker://MODEL/weights/NAME", q.Path)
 	}
 	p.By = r.by.Token
-	return job{q.Model, q.Sequence, func(string) (any, error) {
+	return job{model: q.Model, number: q.Sequence, from: p.Model, do: func(string) (any, error) {
 		err := s.engine.Load(q.Model, p, q.Optimizer)
 		return map[string]any{"type": "load_weights", "path": p.String()}, err
 	}}, nil

@@ -117,7 +117,11 @@ func continued(s *Server, r request) (*work.Future, error) {
 		}
 		return got.answer(wanted), nil
 	}
-	return s.queue.Add(work.Piece{ID: clients.NewID("request"), Owner: r.by.Token, Bytes: len(r.body), Do: do})
+	p := work.Piece{ID: clients.NewID("request"), Owner: r.by.Token, Bytes: len(r.body), Do: do}
+	if from != nil { // a request before this one may save the weights
+		p.Lines = []string{from.Model}
+	}
+	return s.queue.Add(p)
 }
 
 // answer is a result as JSON.

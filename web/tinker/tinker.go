@@ -150,6 +150,15 @@ type job struct {
 	model  string
 	number *int64 // of the request; nil: it has none
 	do     func(id string) (any, error)
+	from   string // another model, whose weights it reads; "": none
+}
+
+// lines are the models after whose earlier work a job is done.
+func (j job) lines() []string {
+	if j.from == "" || j.from == j.model {
+		return []string{j.model}
+	}
+	return []string{j.model, j.from}
 }
 
 // submits returns the operation that puts the jobs of requests into the queue, once for each sequence number of a
@@ -164,7 +173,7 @@ func submits(s *Server, name string, read func(r request) (job, error)) func(r r
 			if l := s.logs.Of(j.model); l != nil && replays[name] != nil {
 				return addLogged(s, l, name, r, j)
 			}
-			return s.add(r, j.do)
+			return s.add(r, j.lines(), j.do)
 		})
 		if err != nil {
 			return nil, err
@@ -174,9 +183,9 @@ func submits(s *Server, name string, read func(r request) (job, error)) func(r r
 }
 
 // add puts work into the queue and returns the identifier of its future.
-func (s *Server) add(r request, do func(id string) (any, error)) (string, error) {
+func (s *Server) add(r request, lines []string, do func(id string) (any, error)) (string, error) {
 	id := clients.NewID("request")
-	_, err := s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body),
+	_, err := s.queue.Add(work.Piece{ID: id, Owner: r.by.Token, Bytes: len(r.body), Lines: lines,
 		Do: func() (any, error) { return do(id) }})
 	return id, err
 }
@@ -193,7 +202,8 @@ func promise(id, model string) any {
 // release has the engine drop models.
 func release(s *Server, models []string) {
 	for _, name := range models {
-		s.queue.Always(work.Piece{ID: clients.NewID("request"), Do: func() (any, error) { s.forget(name); return nil, nil }})
+		s.queue.Always(work.Piece{ID: clients.NewID("request"), Lines: []string{name},
+			Do: func() (any, error) { s.forget(name); return nil, nil }})
 	}
 }
 

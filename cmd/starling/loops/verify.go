@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/loop"
+	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/node/loop/replay"
 	"github.com/starling-network/starling/node/verify"
 )
@@ -18,10 +18,10 @@ import (
 func Verify(cmd *cobra.Command, c *terminal.Console, dir, network string, opt verify.Options,
 	print func(v *verify.Result)) (led bool, err error) {
 	switch {
-	case !loop.Recorded(dir) && network != "":
+	case !record.Recorded(dir) && network != "":
 		return false, usage.Error(cmd, errors.New("--network is for runs that a client led, and "+dir+
 			" has no record of one"))
-	case !loop.Recorded(dir):
+	case !record.Recorded(dir):
 		return false, nil
 	case network == "":
 		return true, usage.Error(cmd, errors.New("--network is needed for a run that a client led: the HTTP interface of "+

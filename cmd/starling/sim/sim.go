@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/node/loop"
+	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/role/adversary/catalog"
 )
@@ -62,7 +62,7 @@ over them.`,
   starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
 		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if loop.Recorded(args[0]) {
+			if record.Recorded(args[0]) {
 				return clientLeads(args[0])
 			}
 			return runSim(c, cmd, args[0], f)

@@ -71,11 +71,12 @@ func (r *Report) stale(ctx context.Context, o Options, c architecture.Config, sh
 	mean := func(job Age, rounds int) (sum float64, err error) {
 		for seed, weights := range shown {
 			l := &learner{config: c, options: o, eval: r.eval}
-			reward, err := l.apart(ctx, job, rounds, uint64(seed), weights)
+			reward, err := r.parts.number(fmt.Sprintf("seed %d, staleness %d, %s, %d rounds", seed, job.Staleness,
+				job.Correction, rounds), func() (float64, error) { return l.apart(ctx, job, rounds, uint64(seed), weights) })
 			if err != nil {
 				return 0, err
 			}
-			r.eval = l.eval
+			r.eval = cmp.Or(l.eval, r.eval)
 			sum += reward / float64(len(shown))
 			o.Progress(fmt.Sprintf("seed %d: %.3f after %d rounds that learn from answers of %d rounds before, %s", seed,
 				reward, rounds, job.Staleness, job.Correction))
@@ -86,11 +87,15 @@ func (r *Report) stale(ctx context.Context, o Options, c architecture.Config, sh
 		if i > 0 && jobs[i-1].Staleness == row.Staleness {
 			row.Seconds = r.Ages[i-1].Seconds
 		} else {
-			took, err := roundTime(ctx, row.Staleness, r.Parameters, cmp.Or(o.Played, played))
+			n, err := cmp.Or(o.Played, played), error(nil)
+			row.Seconds, err = r.parts.number(fmt.Sprintf("seconds of a round, staleness %d, of %d", row.Staleness, n),
+				func() (float64, error) {
+					took, err := roundTime(ctx, row.Staleness, r.Parameters, n)
+					return benchmark.Rounded(took.Seconds(), 2), err
+				})
 			if err != nil {
 				return err
 			}
-			row.Seconds = benchmark.Rounded(took.Seconds(), 2)
 		}
 		row.Throughput = benchmark.Rounded(r.first(row).Seconds/row.Seconds, 3)
 		o.Progress(fmt.Sprintf("staleness %d: %.1f s a round, %.2f times the throughput of 0", row.Staleness, row.Seconds,

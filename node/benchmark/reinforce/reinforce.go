@@ -25,10 +25,11 @@ import (
 
 // Options configure the measurement.
 type Options struct {
-	Seeds    int // models that learn, each from other initial weights and examples
-	Steps    int // of learning from rewards
-	Rounds   int // of the jobs whose answers other units draw
-	Played   int // of the runs that are played for their times; 0: 75
+	Seeds    int    // models that learn, each from other initial weights and examples
+	Steps    int    // of learning from rewards
+	Rounds   int    // of the jobs whose answers other units draw
+	Played   int    // of the runs that are played for their times; 0: 75
+	Parts    string // file with what was measured before this, and to which this adds; "": none
 	Threads  int
 	Progress func(string)
 }
@@ -55,7 +56,8 @@ type Report struct {
 	Spread     Spread          `json:"spread"`                // of a patch
 	Bars       []benchmark.Bar `json:"bars"`
 
-	eval *cpu.Exec
+	eval  *cpu.Exec
+	parts *parts
 }
 
 const (
@@ -82,6 +84,9 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Prompts: prompts, Group: group}
+	if r.parts, err = openParts(o); err != nil {
+		return nil, err
+	}
 	for _, n := range c.Tensors() {
 		r.Parameters += n.Shape.Elements()
 	}
@@ -92,7 +97,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	var shown []map[string]*tensor.Tensor
 	for seed := range uint64(o.Seeds) {
 		l := &learner{config: c, options: o, run: Run{Seed: seed}, weights: c.Init(seed), begun: time.Now()}
-		if err := l.learn(ctx); err != nil {
+		if err := r.parts.learnt(ctx, l); err != nil {
 			return nil, err
 		}
 		r.Runs, shown = append(r.Runs, l.run), append(shown, l.shown)
@@ -106,10 +111,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		benchmark.AtMost("the first loss of preferences, its distance from ln 2", math.Abs(r.Preference-float64(
 			float32(math.Ln2))), 0),
 	}
-	l := &learner{config: c, options: o, weights: map[string]*tensor.Tensor{}}
-	for name, w := range shown[0] {
-		l.weights[name] = w.Clone()
-	}
+	l := &learner{config: c, options: o, weights: cloned(shown[0])}
 	if err := r.patches(ctx, l); err != nil {
 		return nil, err
 	}
@@ -131,15 +133,16 @@ func (l *learner) learn(ctx context.Context) error {
 	if err := l.show(ctx); err != nil {
 		return err
 	}
-	l.shown = map[string]*tensor.Tensor{}
-	for name, w := range l.weights {
-		l.shown[name] = w.Clone()
+	l.shown = cloned(l.weights)
+	return l.reward(ctx)
+}
+
+func cloned(all map[string]*tensor.Tensor) map[string]*tensor.Tensor {
+	copies := make(map[string]*tensor.Tensor, len(all))
+	for name, w := range all {
+		copies[name] = w.Clone()
 	}
-	if err := l.reward(ctx); err != nil {
-		return err
-	}
-	l.run.Seconds = benchmark.Rounded(time.Since(l.begun).Seconds(), 1)
-	return nil
+	return copies
 }
 
 // show trains on right answers until some are right.

@@ -12,10 +12,28 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/tinker"
 )
 
 // Bytes is what the data of a step take: seven numbers of four bytes for each token.
 func (s Shape) Bytes() int64 { return 28 * int64(s.Rows) * int64(s.Length) }
+
+// Fits reports why sequences have no place in a step.
+func Fits(data []tinker.Datum, s Shape) error {
+	if len(data) > s.Rows {
+		return failure.New(http.StatusUnprocessableEntity, "BATCH_TOO_LARGE",
+			fmt.Sprintf("the batches of a step have %d sequences, and the run of the model is for %d", len(data), s.Rows),
+			"send the whole batch again, with fewer sequences before optim_step, or start the server for more of them")
+	}
+	for i, d := range data {
+		if len(d.Tokens) > s.Length {
+			return failure.New(http.StatusUnprocessableEntity, "BATCH_TOO_LARGE",
+				fmt.Sprintf("sequence %d of the step has %d tokens, and the run of the model is for %d", i, len(d.Tokens),
+					s.Length), "send the whole batch again, with shorter sequences")
+		}
+	}
+	return nil
+}
 
 // NoRoom is an error of a disk that has no room for clients; nil: another error.
 func NoRoom(err error) error {

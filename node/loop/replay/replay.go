@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer"
-	"github.com/starling-network/starling/node/loop"
+	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/node/verify"
@@ -31,18 +31,18 @@ type run struct {
 	job    *bundle.Job
 	task   *train.Task
 	lines  []rundir.Line
-	named  loop.Named
+	named  record.Named
 	store  *blob.Disk
 	get    func(ctx context.Context, id blob.CID) ([]byte, error)
 	opt    verify.Options
 	result *verify.Result
 }
 
-// Run executes the run again whose folder is given, as loop.Folder has it. Blobs that are not there are fetched from
+// Run executes the run again whose folder is given, as node/loop has it. Blobs that are not there are fetched from
 // the parties of the network that an HTTP interface of a validator leads to. Rounds before one that is asked for alone
 // are executed, too.
 func Run(ctx context.Context, dir, network string, opt verify.Options) (*verify.Result, error) {
-	named, err := loop.ReadNamed(dir)
+	named, err := record.ReadNamed(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
-// Package work is one line of work: pieces are done one after the other, in the order in which they come, and their
-// results are kept for a while. It knows no requests and no models.
+// Package work does pieces of work one after the other, and keeps their results for a while. Pieces of one line are
+// done in the order in which they come; a piece may hold its lines while it waits for others, and lines take turns. It
+// knows no requests and no models.
 package work
 
 import (
@@ -7,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -25,9 +27,10 @@ const (
 
 // A Piece is work that is asked for.
 type Piece struct {
-	ID    string // that no other piece has
-	Owner string // who sees the result
-	Bytes int    // of the request, which waits with it
+	ID    string   // that no other piece has
+	Owner string   // who sees the result
+	Bytes int      // of the request, which waits with it
+	Lines []string // in each of which it is done after the pieces that came before it; the first one has the turn
 	Do    func() (any, error)
 	Ended func(f *Future) // is called when the result is there, before others see it; may be nil
 }
@@ -38,12 +41,22 @@ type Future struct {
 	Done   chan struct{}
 	Result json.RawMessage
 	Err    *failure.Error
+
+	came uint64 // when, on the clock of the queue
+}
+
+// line is the one that has a turn with the piece.
+func (f *Future) line() string {
+	if len(f.Lines) == 0 {
+		return " " + f.Owner // no line of a piece begins with a space
+	}
+	return f.Lines[0]
 }
 
 // weighs is what a result takes of the room for those that are kept.
 func (f *Future) weighs() int { return len(f.Result) + maxKeptBytes/maxKept }
 
-// A Queue does one piece of work at a time, in the order in which they came, and keeps the latest results.
+// A Queue does one piece of work at a time, besides those that are Later or Held, and keeps the latest results.
 type Queue struct {
 	log    *slog.Logger
 	owners int // of work, who have equal shares of the line
@@ -51,6 +64,9 @@ type Queue struct {
 	mu      sync.Mutex
 	wake    *sync.Cond
 	waiting []*Future
+	held    map[string]bool   // lines of pieces that wait for others
+	turns   map[string]uint64 // when a line had its last one, of those in which pieces wait
+	clock   uint64            // counts pieces that came, and turns
 	all     map[string]*Future
 	kept    []*Future // done, the oldest first
 	closed  bool
@@ -59,7 +75,7 @@ type Queue struct {
 // New returns a queue that is empty, for a number of owners. It logs errors that are no *failure.Error, of which
 // clients hear nothing more.
 func New(log *slog.Logger, owners int) *Queue {
-	q := &Queue{log: log, owners: owners, all: map[string]*Future{}}
+	q := &Queue{log: log, owners: owners, all: map[string]*Future{}, held: map[string]bool{}, turns: map[string]uint64{}}
 	q.wake = sync.NewCond(&q.mu)
 	return q
 }
@@ -104,7 +120,8 @@ func (q *Queue) Keep(id, owner string, result json.RawMessage, err *failure.Erro
 }
 
 func (q *Queue) add(p Piece) *Future {
-	f := &Future{Piece: p, Done: make(chan struct{})}
+	q.clock++
+	f := &Future{Piece: p, Done: make(chan struct{}), came: q.clock}
 	q.waiting, q.all[f.ID] = append(q.waiting, f), f
 	q.wake.Signal()
 	return f
@@ -133,42 +150,89 @@ func (q *Queue) Run(ctx context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		for len(q.waiting) == 0 && !q.closed {
+		next := q.next()
+		for ; next < 0 && !q.closed; next = q.next() {
 			q.wake.Wait()
 		}
 		if q.closed {
 			return
 		}
-		f := q.waiting[0]
-		q.waiting = q.waiting[1:]
+		f := q.take(next)
 		q.mu.Unlock()
-		later := q.do(f)
+		later, holds := q.do(f)
 		q.mu.Lock()
 		if later == nil {
 			q.keep(f)
 			continue
+		}
+		for _, l := range f.Lines {
+			q.held[l] = q.held[l] || holds
 		}
 		go func() {
 			q.finish(f, later)
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.keep(f)
+			for _, l := range f.Lines {
+				if holds {
+					delete(q.held, l)
+				}
+			}
+			q.wake.Signal()
 		}()
 	}
+}
+
+// next is the place of the piece that is done next, or -1. In no line of it is one that holds the line or came before
+// it. Of several such pieces, that one is next whose line had its turn the longest time ago.
+func (q *Queue) next() int {
+	next, least, taken := -1, uint64(0), maps.Clone(q.held)
+	for i, f := range q.waiting {
+		free := !slices.ContainsFunc(f.Lines, func(l string) bool { return taken[l] })
+		if at := max(f.came, q.turns[f.line()]); free && (next < 0 || at < least) {
+			next, least = i, at
+		}
+		for _, l := range f.Lines {
+			taken[l] = true
+		}
+	}
+	return next
+}
+
+// take takes the piece at a place out of those that wait. It is the turn of its line.
+func (q *Queue) take(place int) *Future {
+	f := q.waiting[place]
+	q.waiting = slices.Delete(q.waiting, place, place+1)
+	q.clock++
+	q.turns[f.line()] = q.clock
+	waits := map[string]bool{}
+	for _, f := range q.waiting {
+		waits[f.line()] = true
+	}
+	maps.DeleteFunc(q.turns, func(l string, _ uint64) bool { return !waits[l] }) // the next piece there comes later
+	return f
 }
 
 // Later is the value of work that only begins: it waits for the result, while other work is done.
 type Later func() (any, error)
 
-// do makes the result of a future, or returns what waits for it.
-func (q *Queue) do(f *Future) Later {
+// Held is Later for work that later pieces of its lines are done after.
+type Held func() (any, error)
+
+// do makes the result of a future, or returns what waits for it, and whether its lines are held meanwhile.
+func (q *Queue) do(f *Future) (later func() (any, error), holds bool) {
 	value, err := f.Do()
 	f.Do = nil
-	if later, ok := value.(Later); ok && err == nil {
-		return later
+	if err == nil {
+		switch v := value.(type) {
+		case Later:
+			return v, false
+		case Held:
+			return v, true
+		}
 	}
 	q.finish(f, func() (any, error) { return value, err })
-	return nil
+	return nil, false
 }
 
 // finish stores the result of a future.

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,5 +92,65 @@ func TestOwners(t *testing.T) {
 	_, latest := q.Find(strconv.Itoa(maxKept), "a")
 	if mine != nil || oldest == nil || latest != nil || len(q.kept) >= maxKept {
 		t.Errorf("%v, %v, %v, %d results", mine, oldest, latest, len(q.kept))
+	}
+}
+
+// A piece that holds its line delays the later pieces of that line, and those of no other.
+func TestHeldLine(t *testing.T) {
+	q, there := New(nil, 1), make(chan struct{})
+	var order []string
+	add := func(id string, lines ...string) *Future {
+		f, err := q.Add(Piece{ID: id, Lines: lines, Do: func() (any, error) {
+			if order = append(order, id); id == "slow" {
+				return Held(func() (any, error) { <-there; return id, nil }), nil
+			}
+			return id, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	slow, next := add("slow", "a"), add("next", "a")
+	both, last, other := add("both", "b", "a"), add("last", "b"), add("other", "c")
+	go q.Run(t.Context())
+	<-other.Done
+	<-add("free").Done
+	for _, f := range []*Future{slow, next, both, last} {
+		select {
+		case <-f.Done:
+			t.Errorf("%s is done before the piece that holds its line", f.ID)
+		default:
+		}
+	}
+	close(there)
+	<-last.Done
+	if want := []string{"slow", "other", "free", "next", "both", "last"}; !slices.Equal(order, want) {
+		t.Errorf("done in the order %v, want %v", order, want)
+	}
+}
+
+// Lines take turns: one with much work delays another by one piece.
+func TestTurns(t *testing.T) {
+	q := New(nil, 1)
+	for i := range 5 {
+		q.Always(Piece{ID: "a" + strconv.Itoa(i), Lines: []string{"a"}})
+	}
+	var order []string
+	for i := range 8 {
+		if i == 1 || i == 2 {
+			q.Always(Piece{ID: "b" + strconv.Itoa(i), Lines: []string{"b"}})
+		}
+		next := q.next()
+		if next < 0 {
+			break
+		}
+		order = append(order, q.take(next).ID)
+	}
+	if want := []string{"a0", "a1", "b1", "a2", "b2", "a3", "a4"}; !slices.Equal(order, want) {
+		t.Errorf("done in the order %v, want %v", order, want)
+	}
+	if len(q.turns) > 0 {
+		t.Errorf("turns of lines without work: %v", q.turns)
 	}
 }

@@ -31,6 +31,9 @@ and then learn, under virtual time with the real rules: two learn in 10 s and ei
 with 20 Mbit/s and 100 ms. The reward of older answers is compared with the better of the others after as many rounds,
 and after as many as it does in their time.
 
+All of it takes hours on two cores. --parts keeps each number in a file when it is measured; a bench that was ended
+continues with the others, also for more seeds.
+
 With -o json: {"parameters","prompts","group","runs":[{"seed","shown_steps","reward_shown","steps","reward","seconds"}],
 "first_preference_loss","asynchronous":[{"staleness","correction","round_seconds","throughput","reward",
 "rounds_in_its_time","reward_in_its_time"}],"patches":[{"precision","whole_bytes","patch_bytes","smaller"}],
@@ -64,6 +67,7 @@ With -o json: {"parameters","prompts","group","runs":[{"seed","shown_steps","rew
 	cmd.Flags().IntVar(&o.Seeds, "seeds", o.Seeds, "models that learn, each from other weights and examples")
 	cmd.Flags().IntVar(&o.Steps, "steps", o.Steps, "steps of learning from rewards")
 	cmd.Flags().IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of the jobs whose answers other units draw")
+	cmd.Flags().StringVar(&o.Parts, "parts", "", "file that keeps what is measured; started again, it measures the rest")
 	usage.ThreadsFlag(cmd, &o.Threads)
 	return cmd
 }
