@@ -267,7 +267,7 @@ func (e *Engine) Step(name string, a tinker.Step) (metrics map[string]float64, e
 	if metrics, err = e.repeated(name, m, s, a); metrics != nil || err != nil {
 		return metrics, err
 	}
-	if m.session == nil || !m.session.had(a.ID, e.latest(m.session, m, a.Adam)) {
+	if m.session == nil || !m.session.had(a.ID, m.latest(m.session, a.Adam)) {
 		if err := e.shelf.room(m.shape(e.options.Shape)); err != nil {
 			return nil, err
 		}
@@ -279,9 +279,9 @@ func (e *Engine) Step(name string, a tinker.Step) (metrics map[string]float64, e
 		}
 	}
 	r := &m.session.record
-	data := e.tensors(m, m.session.work.Shape, r.First+uint32(len(r.Fed)), a.Adam)
+	data := m.tensors(m.session.work.Shape, r.First+uint32(len(r.Fed)), a.Adam)
 	if m.session.pending() {
-		data = e.latest(m.session, m, a.Adam)
+		data = m.latest(m.session, a.Adam)
 	}
 	out, err := m.session.Step(e.ctx, a.ID, data)
 	if err != nil {
@@ -297,7 +297,7 @@ func (e *Engine) repeated(name string, m *model, s trainer.State, a tinker.Step)
 		return nil, nil
 	}
 	ended := e.shelf.session(m.before)
-	if ended == nil || !ended.had(a.ID, e.latest(ended, m, a.Adam)) {
+	if ended == nil || !ended.had(a.ID, m.latest(ended, a.Adam)) {
 		return nil, nil
 	}
 	c, err := ended.came(e.ctx)
@@ -316,11 +316,11 @@ func (e *Engine) repeated(name string, m *model, s trainer.State, a tinker.Step)
 }
 
 // latest are the data of the passes of a model as the latest step of a session would have them; nil: they do not fit.
-func (e *Engine) latest(s *Session, m *model, a tinker.Adam) map[string]*tensor.Tensor {
+func (m *model) latest(s *Session, a tinker.Adam) map[string]*tensor.Tensor {
 	if !s.pending() || order.Fits(m.data(), s.record.Shape) != nil {
 		return nil
 	}
-	return e.tensors(m, s.record.Shape, s.record.First+uint32(len(s.record.Fed))-1, a)
+	return m.tensors(s.record.Shape, s.record.First+uint32(len(s.record.Fed))-1, a)
 }
 
 // data are those of all passes since the last step.
@@ -453,7 +453,7 @@ func (e *Engine) failed(m *model, err error) error {
 }
 
 // tensors are the data of a step, as tokenloss.Given lists them. Sequences that are missing have no loss.
-func (e *Engine) tensors(m *model, shape order.Shape, steps uint32, a tinker.Adam) map[string]*tensor.Tensor {
+func (m *model) tensors(shape order.Shape, steps uint32, a tinker.Adam) map[string]*tensor.Tensor {
 	in, row := tokenloss.Data(shape.Rows, shape.Length), 0
 	for _, p := range m.passes {
 		f := trainer.FunctionOf(p.loss)

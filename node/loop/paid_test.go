@@ -64,7 +64,7 @@ func TestStepOfEndedRunIsPaidOnce(t *testing.T) {
 	}
 	asks, m := rate, e.models["m"]
 	asks.ID = "request-1"
-	f := notes(t, s, asks.ID, e.tensors(m, shape, 1, asks.Adam))
+	f := notes(t, s, asks.ID, m.tensors(shape, 1, asks.Adam))
 	if err := n.payer.Chain.Market.FeedJob(n.ctx, s.ID, 1, f.Root, f.CID); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestLoopAfterRestart(t *testing.T) {
 	}
 	asks, m := rate, e.models["m"]
 	asks.ID = "request-1"
-	notes(t, m.session, asks.ID, e.tensors(m, shape, 3, asks.Adam))
+	notes(t, m.session, asks.ID, m.tensors(shape, 3, asks.Adam))
 	m.session.detach()
 	e = next()
 	for range 2 { // the second time as a client whose answer was lost

@@ -101,17 +101,32 @@ func LacksData(s State, env transition.Env, from string, id work.UnitID) (State,
 
 // passOn gives the audit of a unit to another verifier, as its own cannot have the data of the round: a guest, which
 // has no vote about them, or a member after the round is attested. It has missed no audit. A guest is not drawn for the
-// unit again.
+// unit again. When as many guests as mostOutside cannot have the data of a round that is attested, those that attested
+// it withhold them, as each of them would serve them to a guest: the run ends, and its open rounds are not paid.
 func passOn(s State, env transition.Env, u work.AuditTarget) (State, []event.Event, error) {
 	d := s.edit(env)
 	l := d.EditRoundOf(u)
 	v := d.Unit(l, int(u.Index))
 	v.NoData = append(slices.Clip(v.NoData), u.Verifier)
 	d.Unanswered(l, int(u.Index), u.Verifier, reason.NoData)
-	d.Audit(l, int(u.Index))
+	guests := 0
+	for _, id := range v.NoData {
+		if d.Guest(id) {
+			guests++
+		}
+	}
+	if guests >= mostOutside && l.Round != d.Round {
+		d.Halt(reason.NoData)
+	} else {
+		d.Audit(l, int(u.Index))
+	}
 	after, events := d.finish()
 	return after, events, nil
 }
+
+// mostOutside is how many verifiers of the network, of as many owners, end a run whose data they cannot have. Each is
+// drawn for the unit by its stake, after the one before it has answered.
+const mostOutside = 5
 
 // mostExcuses is how often a verifier may say of one unit that it has no data: for the vote, and for an audit after it.
 const mostExcuses = 2

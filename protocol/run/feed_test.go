@@ -318,6 +318,49 @@ func TestLedDataLackedByGuest(t *testing.T) {
 	}
 }
 
+// A round is attested by members that withhold its data. Verifiers that are drawn from the network cannot have them:
+// the fifth of them ends the run, which pays nothing for the round. A round that is not attested waits for its members.
+func TestLedDataWithheldByMost(t *testing.T) {
+	for name, attested := range map[string]bool{"attested": true, "open": false} {
+		t.Run(name, func(t *testing.T) {
+			terms := ledTerms()
+			terms.AuditPPM = 1_000_000
+			g := begin(t, terms, newMembers(3, 2))
+			g.draw = func(work.UnitID) iter.Seq[crew.Member] {
+				var all []crew.Member
+				for i := range mostOutside + 1 {
+					all = append(all, crew.Member{ID: fmt.Sprint("g", i), Role: crew.Verifier, Price: 10})
+				}
+				return slices.Values(all)
+			}
+			if err := g.feed(0, "data"); err != nil {
+				t.Fatal(err)
+			}
+			g.tick(1)
+			g.commitAll()
+			g.tick(2)
+			if attested {
+				g.attestAll()
+			}
+			for i := range mostOutside {
+				u := g.unit(0, 0)
+				if u.Verifier != fmt.Sprint("g", i) || g.s.Over() {
+					t.Fatalf("%s audits, in the phase %s", u.Verifier, g.s.Phase)
+				}
+				g.must(func(s State) (State, []event.Event, error) { return LacksData(s, g.env(), u.Verifier, u.ID(0)) })
+			}
+			if g.s.Over() != attested || attested && g.s.Why != reason.NoData || g.count(event.RoundFinal) > 0 {
+				t.Errorf("the run is in the phase %s, for %q", g.s.Phase, g.s.Why)
+			}
+			for _, m := range g.s.Members {
+				if m.Missed > 0 {
+					t.Errorf("%+v", m)
+				}
+			}
+		})
+	}
+}
+
 func TestLedTerms(t *testing.T) {
 	for name, spoil := range map[string]func(*terms.Terms){
 		"negative": func(t *terms.Terms) { t.Led = -1 }, "short": func(t *terms.Terms) { t.Led = terms.MinBlocks - 1 },

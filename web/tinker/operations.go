@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/route"
+	"github.com/starling-network/starling/web/tinker/body"
 )
 
 // An operation is an address below Prefix, what it takes, and the function that answers it. A name that ends with a
@@ -75,7 +76,7 @@ func (s *Server) Routes() []route.Route {
 		}
 		routes[i] = route.Route{Method: o.method, Path: Prefix + o.name, Scope: o.scope(), Summary: o.summary,
 			Timeout: timeout, Handle: func(r *http.Request) (any, error) {
-				text, err := read(r)
+				text, err := body.Read(r)
 				if err != nil {
 					return nil, err
 				}

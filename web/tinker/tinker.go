@@ -3,9 +3,9 @@ package tinker
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,26 +104,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	text, err := read(r)
+	text, err := body.Read(r)
 	if err != nil {
 		return nil, err
 	}
 	// The result may take longer than a body may.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a recorder has none
 	return o.handle(request{ctx, access.CallerOf(ctx), text, rest})
-}
-
-// read reads the body of a request, whose size is bounded.
-func read(r *http.Request) ([]byte, error) {
-	if e := r.Header.Get("Content-Encoding"); e != "" || strings.Contains(r.Header.Get("Content-Type"), "protobuf") {
-		return nil, failure.New(http.StatusUnsupportedMediaType, "FORM_UNSUPPORTED",
-			"the server reads JSON that is not compressed", "use a client of the JSON form of the interface")
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, failure.Of(err)
-	}
-	return body, nil
 }
 
 // find finds the operation that answers a request, and the rest of its address.
@@ -155,10 +142,7 @@ type job struct {
 
 // lines are the models after whose earlier work a job is done.
 func (j job) lines() []string {
-	if j.from == "" || j.from == j.model {
-		return []string{j.model}
-	}
-	return []string{j.model, j.from}
+	return slices.DeleteFunc([]string{j.model, j.from}, func(name string) bool { return name == "" })
 }
 
 // submits returns the operation that puts the jobs of requests into the queue, once for each sequence number of a
@@ -220,22 +204,10 @@ func (s *Server) retrieve(r request) (any, error) {
 	defer patience.Stop()
 	select {
 	case <-f.Done:
-		return result(f), nil
+		return f.Answer(), nil
 	case <-r.ctx.Done():
 		return nil, r.ctx.Err()
 	case <-patience.C:
 		return map[string]any{"type": "try_again", "request_id": f.ID, "queue_state": "active"}, nil
 	}
-}
-
-// result is what a future became: the result, or an error as the published client reads it.
-func result(f *work.Future) any {
-	if f.Err == nil {
-		return f.Result
-	}
-	category := "user"
-	if f.Err.Status >= http.StatusInternalServerError {
-		category = "server"
-	}
-	return map[string]any{"error": f.Err.Detail, "category": category, "code": f.Err.Code, "fix": f.Err.Fix}
 }

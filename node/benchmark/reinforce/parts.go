@@ -63,8 +63,8 @@ func (p *parts) number(name string, measure func() (float64, error)) (x float64,
 	return x, p.save()
 }
 
-// learnt has a learner learn, or what was measured of it: then it learns from right answers alone, as further parts
-// begin there.
+// learnt has a learner learn. One that was measured before learns from right answers alone, as further parts begin
+// there.
 func (p *parts) learnt(ctx context.Context, l *learner) error {
 	before, known := p.Runs[l.run.Seed]
 	if !known {

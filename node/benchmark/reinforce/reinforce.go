@@ -29,7 +29,7 @@ type Options struct {
 	Steps    int    // of learning from rewards
 	Rounds   int    // of the jobs whose answers other units draw
 	Played   int    // of the runs that are played for their times; 0: 75
-	Parts    string // file with what was measured before this, and to which this adds; "": none
+	Parts    string // file of the parts that are measured, to which this adds; "": none
 	Threads  int
 	Progress func(string)
 }

@@ -97,3 +97,16 @@ func empty(value any) bool {
 	}
 	return value == nil || value == false || value == ""
 }
+
+// Read reads the body of a request, whose size is bounded.
+func Read(r *http.Request) ([]byte, error) {
+	if e := r.Header.Get("Content-Encoding"); e != "" || strings.Contains(r.Header.Get("Content-Type"), "protobuf") {
+		return nil, failure.New(http.StatusUnsupportedMediaType, "FORM_UNSUPPORTED",
+			"the server reads JSON that is not compressed", "use a client of the JSON form of the interface")
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, failure.Of(err)
+	}
+	return body, nil
+}

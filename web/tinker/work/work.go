@@ -56,6 +56,18 @@ func (f *Future) line() string {
 // weighs is what a result takes of the room for those that are kept.
 func (f *Future) weighs() int { return len(f.Result) + maxKeptBytes/maxKept }
 
+// Answer is what became of work that is done: the result, or an error as the published client reads it.
+func (f *Future) Answer() any {
+	if f.Err == nil {
+		return f.Result
+	}
+	category := "user"
+	if f.Err.Status >= http.StatusInternalServerError {
+		category = "server"
+	}
+	return map[string]any{"error": f.Err.Detail, "category": category, "code": f.Err.Code, "fix": f.Err.Fix}
+}
+
 // A Queue does one piece of work at a time, besides those that are Later or Held, and keeps the latest results.
 type Queue struct {
 	log    *slog.Logger
