@@ -32,12 +32,13 @@ type Batch struct {
 // Adapter is a low-rank adapter of a model.
 type Adapter struct {
 	Config  architecture.Config       // the model, adapted
-	Tensors map[string]*tensor.Tensor // by the names of Config.Adapters
+	Tensors map[string]*tensor.Tensor // by the names of Config.Adapters; nil: Load gives them
 }
 
 // fitted is an adapter as a program takes it.
 type fitted struct {
-	tensors map[string]*tensor.Tensor
+	config  architecture.Config
+	tensors map[string]*tensor.Tensor // nil: they are not in memory
 	scale   *tensor.Tensor
 }
 
@@ -83,7 +84,10 @@ func (b *Batch) SetWeights(tensors map[string]*tensor.Tensor, adapters ...Adapte
 		if i > 0 {
 			own = adapters[i-1].Tensors
 		}
-		all[i].scale = tensor.FromF32([]float32{float32(c.Scale())})
+		all[i] = fitted{config: c, scale: tensor.FromF32([]float32{float32(c.Scale())})}
+		if i > 0 && own == nil {
+			continue
+		}
 		if all[i].tensors, err = adapter.Widen(cover, c, own); err != nil {
 			return fmt.Errorf("%w: %w", ErrWeights, err)
 		}
@@ -100,6 +104,40 @@ func (b *Batch) SetWeights(tensors map[string]*tensor.Tensor, adapters ...Adapte
 		}
 	}
 	return nil
+}
+
+// Load gives an adapter its tensors, and Unload takes them: no sequence that is read then may have the adapter. The
+// error wraps ErrWeights.
+func (b *Batch) Load(number int, tensors map[string]*tensor.Tensor) error {
+	wide, err := adapter.Widen(b.config, b.adapters[number].config, tensors)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrWeights, err)
+	}
+	b.adapters[number].tensors = wide
+	return nil
+}
+
+// Unload takes the tensors of an adapter, so that they need no memory: programs have zeros in their place.
+func (b *Batch) Unload(number int) {
+	own, zeros := b.adapters[number].tensors, b.adapters[0].tensors
+	for z, p := range b.passes {
+		for name := range own {
+			for j := range z.sequences {
+				if at := model.AdapterName(j, name); p.in[at] == own[name] {
+					p.in[at] = zeros[name]
+				}
+			}
+		}
+	}
+	b.adapters[number].tensors = nil
+}
+
+// AdapterBytes is the memory that the tensors of an adapter take: as many as those of each other.
+func (b *Batch) AdapterBytes() (n int64) {
+	for _, a := range b.config.Adapters() {
+		n += int64(a.Shape.Bytes())
+	}
+	return n
 }
 
 // Context is the number of tokens that a sequence may have.
@@ -125,9 +163,9 @@ func (b *Batch) End(*Sequence) {}
 func (s *Sequence) Len() int { return s.length }
 
 // Sequence begins a sequence of at most limit tokens, read with the adapter of the given number, or without one for 0;
-// nil if there is no such adapter. Its memory grows with it, to at most Memory(limit).
+// nil if there is no such adapter, or its tensors are not loaded. Its memory grows with it, to at most Memory(limit).
 func (b *Batch) Sequence(limit, adapter int) *Sequence {
-	if adapter < 0 || adapter >= max(1, len(b.adapters)) {
+	if adapter < 0 || adapter >= max(1, len(b.adapters)) || adapter > 0 && b.adapters[adapter].tensors == nil {
 		return nil
 	}
 	return &Sequence{limit: min(limit, b.Context()), vocab: b.base.VocabSize(), adapter: adapter}

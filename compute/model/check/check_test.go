@@ -10,7 +10,6 @@ import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/check/given"
-	"github.com/starling-network/starling/compute/model/decoder"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
@@ -25,11 +24,7 @@ func logits(t *testing.T, c architecture.Config, tensors map[string]*tensor.Tens
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
 		text := graph.Parameter(g, given.Text, shapes.Make(dtypes.Int32, length))
 		place := graph.Parameter(g, given.Place, shapes.Make(dtypes.Int32, 4))
-		w := decoder.Weights{Nodes: map[string]*graph.Node{}}
-		for _, n := range c.Tensors() {
-			w.Nodes[n.Name] = graph.Parameter(g, parts.Param+n.Name, shapes.Make(dtypes.Float32, n.Shape.Dims...))
-		}
-		_, x := decided{c: c, vocab: c.VocabSize()}.rows(w, text, place)
+		_, x := decided{c: c, vocab: c.VocabSize()}.rows(weightsOf(c, g), text, place)
 		return []*graph.Node{x}
 	})
 	if err != nil {
@@ -95,12 +90,7 @@ func TestModelsThatCannotBeChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adapted, err := c.Adapt(architecture.LoRA{Rank: 2, Alpha: 3, Targets: []string{architecture.AllLinear}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, make := range map[string]func() (*program.Program, error){
-		"an adapter":      func() (*program.Program, error) { return Program(adapted, 64, 31, nil) },
 		"an odd length":   func() (*program.Program, error) { return Program(c, 65, 31, nil) },
 		"no tokens":       func() (*program.Program, error) { return Program(c, 0, 31, nil) },
 		"no vocabulary":   func() (*program.Program, error) { return Program(c, 64, 0, nil) },

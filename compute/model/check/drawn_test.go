@@ -76,6 +76,12 @@ func served(t testing.TB, c architecture.Config, w map[string]*tensor.Tensor, te
 	if err := b.SetWeights(w); err != nil {
 		t.Fatal(err)
 	}
+	return servedBy(t, b, texts, all)
+}
+
+// servedBy is served with the weights, and the adapters, of a batch.
+func servedBy(t testing.TB, b *generate.Batch, texts int, all []generate.Request) (answers []given.Answer) {
+	t.Helper()
 	s := generate.NewScheduler(b, generate.Limits{Texts: texts, Memory: math.MaxInt64})
 	at := map[*generate.Text]int{}
 	for i, r := range all {
