@@ -11,6 +11,7 @@ import (
 	chainhosting "github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/protocol/catalog"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/hosting"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -173,5 +174,68 @@ func (n *network) pays(p hosting.Place, c coin.Registered, name string) {
 			n.t.Errorf("%s has %s, want %s", who, c.Text(has), c.Text(want))
 		}
 	}
+	n.balanced(payer)
+}
+
+// An adapter is a model of its own over a base. The pay for its answers reaches the holders of the shares of its job,
+// the owner of the base that the job was trained on, and that of the data of the base, in one redemption.
+func TestAdaptersAreHosted(t *testing.T) {
+	t.Parallel()
+	n := start(t, "consumer", "w0", "w1", "v0", "owner", "provider", "payer")
+	n.holders("provider", "payer")
+	consumer, owner := n.clients["consumer"], n.clients["owner"]
+	provider, payer := n.clients["provider"], n.clients["payer"]
+	data := workOf("texts", 200_000, canon.Sum("files"))
+	data.Kind = catalog.Data
+	_, err := owner.Catalog.List(n.ctx, data, nil)
+	n.must(err)
+	_, err = owner.Catalog.List(n.ctx, workOf("base", 500_000, canon.Sum("files"), termsOf("job").Spec), []uint64{1})
+	n.must(err)
+	n.after(owner, catalog.MinAge)
+	for _, name := range []string{"w0", "w1"} {
+		n.enlist(name, crew.Worker, 500)
+	}
+	n.enlist("v0", crew.Verifier, 500)
+	o := order("job")
+	o.SharesPPM = 400_000
+	n.must(consumer.Market.Order(n.ctx, o, nil))
+	n.finish("v0", "w0", "w1")
+
+	whole := hosting.Model{Name: "base", Files: canon.Sum("files"), Weights: canon.Sum("weights")}
+	base, err := owner.Hosting.Register(n.ctx, whole)
+	n.must(err)
+	tuned := hosting.Model{Name: "tuned", Files: canon.Sum("adapter"), Weights: canon.Sum("adapted"), Job: "job",
+		PartPPM: 526_316, Base: base}
+	id, err := consumer.Hosting.Register(n.ctx, tuned)
+	n.must(err)
+	if m, err := payer.Hosting.Model(n.ctx, id); err != nil || m.Base != base {
+		t.Errorf("%+v, %v", m, err)
+	}
+	refused := func(of uint64, weights canon.Digest, rule error, code uint32) {
+		t.Helper()
+		_, err := consumer.Hosting.Register(n.ctx, hosting.Model{Name: "x", Files: canon.Sum("x"), Weights: weights,
+			Base: of})
+		n.refused(err, rule, chainhosting.Name, code)
+	}
+	refused(id, canon.Sum("x"), hosting.ErrModel, 2)
+	refused(base, whole.Weights, hosting.ErrModel, 2)
+	refused(99, canon.Sum("x"), chainhosting.ErrNone, 15)
+
+	place := hosting.Place{Model: id, Provider: provider.Address(), URL: "http://127.0.0.1:1/", Bond: 2_000_000,
+		Prices: hosting.Prices{Denom: usdc.Denom, Input: 1000, Output: 5000}}
+	n.must(provider.Hosting.Host(n.ctx, place))
+	const amount = 40_000_000
+	key := voucherKey("payer")
+	channel, err := payer.Hosting.Open(n.ctx, place, key.Public().(ed25519.PublicKey), amount)
+	n.must(err)
+	s, err := provider.Hosting.Redeem(n.ctx,
+		hosting.Voucher{Chain: "test", Channel: channel, Amount: amount}.Sign(key), amount)
+	n.must(err)
+	if s.Part != 20_000_008 {
+		t.Errorf("%+v", s)
+	}
+	royalty := s.Part / 2
+	n.earns("hosted", usdc.Coin, map[string]uint64{"job": s.Part - royalty, "listing/2": royalty - royalty/5,
+		"listing/1": royalty / 5}, "consumer", "w0", "w1", "owner", "v0", "payer")
 	n.balanced(payer)
 }

@@ -19,7 +19,7 @@ type Hosting struct{ account Account }
 func (h Hosting) Register(ctx context.Context, m hosting.Model) (uint64, error) {
 	var r hostingpb.MsgRegisterResponse
 	err := ask(ctx, h.account, &hostingpb.MsgRegister{Sender: h.account.Address(), Name: m.Name, Files: m.Files[:],
-		Weights: m.Weights[:], Job: m.Job, PartPpm: m.PartPPM, Licence: m.Licence}, &r)
+		Weights: m.Weights[:], Job: m.Job, PartPpm: m.PartPPM, Licence: m.Licence, Base: m.Base}, &r)
 	return r.Model, err
 }
 

@@ -83,6 +83,18 @@ type Model struct {
 	Job     string       `cbor:"6,keyasint"` // whose share holders have the part of revenue; "": the owner has it
 	PartPPM uint32       `cbor:"7,keyasint"` // millionths of revenue, after the fee
 	Licence string       `cbor:"8,keyasint"` // an SPDX identifier, or a text
+	// Base is the number of the model that this one is an adapter of; 0: it is a whole model. The files are those of the
+	// adapter, and the root is over the weights of the base and those of the adapter.
+	Base uint64 `cbor:"9,keyasint,omitempty"`
+}
+
+// Over reports a base that an adapter cannot have, by an error that wraps ErrModel: one that is an adapter, or that has
+// the same weights.
+func (m Model) Over(base Model) error {
+	if base.Base != 0 || base.Weights == m.Weights {
+		return fmt.Errorf("%w: an adapter of model %d, which is an adapter, or has the same weights", ErrModel, base.ID)
+	}
+	return nil
 }
 
 // Validate checks a model by itself.

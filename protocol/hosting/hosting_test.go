@@ -56,6 +56,21 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// An adapter is of a whole model with other weights.
+func TestBases(t *testing.T) {
+	base, of := model(), model()
+	of.ID, of.Base, of.Weights = 2, base.ID, canon.Leaf([]byte("adapted"))
+	if err := of.Over(base); err != nil {
+		t.Error(err)
+	}
+	if err := model().Over(base); !errors.Is(err, ErrModel) {
+		t.Errorf("an adapter with the weights of its base: %v", err)
+	}
+	if err := base.Over(of); !errors.Is(err, ErrModel) {
+		t.Errorf("an adapter of an adapter: %v", err)
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	rules := DefaultParams()
 	if err := place().Offered(rules); err != nil {

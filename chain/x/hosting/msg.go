@@ -20,7 +20,8 @@ type messages struct{ *Keeper }
 
 // Register implements hostingpb.MsgServer.
 func (k messages) Register(ctx context.Context, m *hostingpb.MsgRegister) (*hostingpb.MsgRegisterResponse, error) {
-	to := hosting.Model{Owner: m.Sender, Name: m.Name, Job: m.Job, PartPPM: m.PartPpm, Licence: m.Licence}
+	to := hosting.Model{Owner: m.Sender, Name: m.Name, Job: m.Job, PartPPM: m.PartPpm, Licence: m.Licence,
+		Base: m.Base}
 	var err, err2 error
 	to.Files, err = runpb.Digest(m.Files)
 	to.Weights, err2 = runpb.Digest(m.Weights)
@@ -29,6 +30,15 @@ func (k messages) Register(ctx context.Context, m *hostingpb.MsgRegister) (*host
 	}
 	if err := to.Validate(); err != nil {
 		return nil, ErrorTable.Wrap(err)
+	}
+	if to.Base != 0 {
+		base, err := k.Model(ctx, to.Base)
+		if err == nil {
+			err = to.Over(base)
+		}
+		if err != nil {
+			return nil, ErrorTable.Wrap(err)
+		}
 	}
 	if to.ID, err = k.number(ctx, m.Sender, "model", to.Files[:]); err != nil {
 		return nil, ErrorTable.Wrap(err)

@@ -63,7 +63,7 @@ func Next(ctx context.Context, d draw.Source, b Book, chain, me string, jobs []s
 		return "", nil, err
 	}
 	if n := d.Intn(20); len(models) == 0 || n == 0 {
-		return me, register(d, me, jobs), nil
+		return me, register(d, me, jobs, models), nil
 	} else if n < 4 {
 		return me, &hostingpb.MsgHost{Sender: me, Model: draw.Pick(d, models).ID, Url: "http://127.0.0.1/", Denom: c.Denom,
 			Input: d.Below(1000), Output: d.Below(1000), Bond: bond(c, amount)}, nil
@@ -91,13 +91,16 @@ func bond(c coin.Coin, amount uint64) uint64 {
 	return 1000
 }
 
-func register(d draw.Source, me string, jobs []string) sdk.Msg {
+func register(d draw.Source, me string, jobs []string, models []hosting.Model) sdk.Msg {
 	name := fmt.Sprintf("%x", d.Uint64())
 	files, weights := canon.Sum("random/hosts/files", []byte(name)), canon.Sum("random/hosts/weights", []byte(name))
 	m := &hostingpb.MsgRegister{Sender: me, Name: name, Files: files[:], Weights: weights[:],
 		PartPpm: uint32(d.Below(1_000_000)), Licence: "Apache-2.0"}
 	if len(jobs) > 0 && d.Often(70) {
 		m.Job = draw.Pick(d, jobs)
+	}
+	if len(models) > 0 && d.Often(50) {
+		m.Base = draw.Pick(d, models).ID // some are adapters themselves, and refused
 	}
 	return m
 }
