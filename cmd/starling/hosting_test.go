@@ -43,7 +43,7 @@ func (s *story) hosts(id, out string) {
 	first := h.start("a", "0.1", breaks(t, &kill), "--job", id, "--part", "40")
 	kill.Store(first)
 	for name, price := range map[string]string{"b": "0.2", "c": "0.3"} {
-		h.start(name, price, nil, "--model", fmt.Sprint(h.listed()[0].Model))
+		h.start(name, price, nil, "--model", fmt.Sprint(h.base().Model))
 	}
 	payer := filepath.Join(dir, "payer")
 	s.fund(payer, "10", "50")
@@ -51,7 +51,7 @@ func (s *story) hosts(id, out string) {
 	at, stop := h.gateway(payer, "0")
 	var local struct{ Text string }
 	does(t, &local, "model", "generate", out, "--prompt", "number 1", "--tokens", "40", "--temperature", "0")
-	if got := streamed(t, at, "number 1"); got != local.Text || local.Text == "" {
+	if got := streamed(t, at, "out", "number 1"); got != local.Text || local.Text == "" {
 		t.Errorf("the gateway writes %q, the model %q", got, local.Text)
 	}
 	if kill.Load() != nil {
@@ -64,7 +64,7 @@ func (s *story) hosts(id, out string) {
 
 	h.lie(filepath.Join(dir, "forger"))
 	at, stop = h.gateway(payer, "100")
-	streamed(t, at, "number 2")
+	streamed(t, at, "out", "number 2")
 	spent := stop()
 	if spent.Conflicts != 1 || spent.Checked != 1 || len(spent.Providers) < 2 {
 		t.Fatalf("%+v", spent)
@@ -156,11 +156,23 @@ func (h *hosts) listed() []hosted.Listed {
 	return all.Hosted
 }
 
+// base is the whole model.
+func (h *hosts) base() hosted.Listed {
+	h.T.Helper()
+	for _, l := range h.listed() {
+		if l.Base == 0 {
+			return l
+		}
+	}
+	h.T.Fatal("no model is hosted")
+	return hosted.Listed{}
+}
+
 // gateway starts a gateway that checks a percentage of the answers.
 func (h *hosts) gateway(payer, check string) (at string, stop func() hosted.Spent) {
 	h.T.Helper()
 	at = porttest.Address(h.T)
-	c := command(h.T, "model", "gateway", fmt.Sprint(h.listed()[0].Model), "--budget", "20usdc", "--check", check,
+	c := command(h.T, "model", "gateway", fmt.Sprint(h.base().Model), "--budget", "20usdc", "--check", check,
 		"--private", "--home", payer, "--network", h.network, "--listen", at, "-o", "json")
 	var stdout bytes.Buffer
 	c.Stdout = &stdout
@@ -191,7 +203,7 @@ func (h *hosts) lie(dir string) {
 		h.T.Fatal(err)
 	}
 	h.T.Cleanup(cl.Close)
-	m := h.listed()[0]
+	m := h.base()
 	e, err := serve.Open(hostingtest.Folder(h.T, 4, 64), serve.Options{Name: m.Name})
 	if err != nil {
 		h.T.Fatal(err)
@@ -258,10 +270,10 @@ func (b *breaking) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// streamed is the text of a stream of 40 tokens.
-func streamed(t *testing.T, at, prompt string) string {
+// streamed is the text of a stream of 40 tokens of a model.
+func streamed(t *testing.T, at, model, prompt string) string {
 	t.Helper()
-	body := fmt.Sprintf(`{"model":"out","prompt":%q,"max_tokens":40,"temperature":0,"stream":true}`, prompt)
+	body := fmt.Sprintf(`{"model":%q,"prompt":%q,"max_tokens":40,"temperature":0,"stream":true}`, model, prompt)
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at+"/v1/completions",
 		strings.NewReader(body))
 	if err != nil {

@@ -16,7 +16,9 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/protocol/hosting"
 )
 
@@ -211,6 +213,41 @@ func FolderOf(t testing.TB, seed uint64, tokens, width, layers int) string {
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{"config.json": c.JSON(), "tokenizer.json": tokenizer.Bytes().JSON(),
 		"model.safetensors": weights.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// AdapterOf writes an adapter of the model that FolderOf describes, with random weights of a seed.
+func AdapterOf(t testing.TB, seed uint64, base string) string {
+	t.Helper()
+	m, err := folder.Read(os.DirFS(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := m.Config.Adapt(architecture.LoRA{Rank: 2, Alpha: 4, Targets: []string{architecture.AllLinear}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors := a.InitAdapters(seed)
+	var names []string
+	for i, n := range a.Adapters() {
+		philox.NormalTo(tensors[n.Name].F32(), seed, uint64(i))
+		names = append(names, n.Name)
+	}
+	var weights bytes.Buffer
+	if err := safetensors.EncodeAs(&weights, names, tensors, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	config, err := a.AdapterJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"adapter_config.json": config,
+		"adapter_model.safetensors": weights.Bytes()} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/answered"
 	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/node/checked"
@@ -36,6 +37,9 @@ type Next func(context.Context) (int64, error)
 type Party struct {
 	Account string // address
 	Model   *checked.Model
+	// Adapted is the model with the adapter that makes a root of its weights; nil: there are no adapters. The error wraps
+	// checked.ErrOther if it is none of them.
+	Adapted func(weights canon.Digest) (*checked.Model, error)
 	Threads int
 	Network Network
 
@@ -113,14 +117,20 @@ func (p *Party) run(ctx context.Context, a answer.Accusation) (*witness.Run, err
 	if err != nil {
 		return nil, err
 	}
-	if s.Receipt.Weights != p.Model.Weights {
-		return nil, fmt.Errorf("%w: accusation %d", checked.ErrOther, a.ID)
+	m := p.Model
+	if s.Receipt.Weights != m.Weights {
+		if p.Adapted == nil {
+			return nil, fmt.Errorf("%w: accusation %d", checked.ErrOther, a.ID)
+		}
+		if m, err = p.Adapted(s.Receipt.Weights); err != nil {
+			return nil, fmt.Errorf("accusation %d: %w", a.ID, err)
+		}
 	}
 	c, err := answered.Open(s.Receipt, a.From, code)
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.Witness(p.Threads, p.Model.Tensors, p.Model.Roots)
+	run, err := c.Witness(p.Threads, m.Tensors, m.Roots)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"sync"
 
 	"github.com/starling-network/starling/canon"
@@ -16,6 +18,7 @@ import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model/check"
 	"github.com/starling-network/starling/compute/model/check/given"
+	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -43,6 +46,30 @@ func New(m *pretrained.Model) (*Model, error) {
 		return nil, err
 	}
 	return &Model{Model: m, Weights: root, Roots: roots, programs: map[int]*program.Program{}}, nil
+}
+
+// Adapted is the checkable form of the model with the adapter in a folder, as PEFT writes it. The error wraps
+// check.ErrModel, or is one of folder.ReadAdapter.
+func (m *Model) Adapted(dir string) (*Model, error) {
+	a, err := folder.ReadAdapter(os.DirFS(dir), m.Config)
+	if err != nil {
+		return nil, err
+	}
+	root, roots, err := check.Adapted(a.Config, m.Roots, a.Tensors)
+	if err != nil {
+		return nil, err
+	}
+	with := *m.Model
+	with.Config, with.Tensors = a.Config, maps.Clone(m.Tensors)
+	maps.Copy(with.Tensors, a.Tensors)
+	return &Model{Model: &with, Weights: root, Roots: roots, programs: map[int]*program.Program{}}, nil
+}
+
+// Signs is the form of a model in which its answers are signed, and which needs no tensors.
+func (m *Model) Signs() *Model {
+	with := *m.Model
+	with.Tensors = nil
+	return NewFront(&with, m.Weights, m.Roots)
 }
 
 // NewFront returns the form of a model in stages in which its answers are signed: of the tensors there are only roots,

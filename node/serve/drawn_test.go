@@ -44,15 +44,12 @@ func TestAnswersCanBeChecked(t *testing.T) {
 	for i := range results {
 		r := openai.Request{Model: "base", Prompt: fmt.Sprint("prompt ", i), Max: 5 + i, Temperature: float64(i%3) / 2,
 			TopP: []float64{0, 0.9, 1}[i%3], Seed: uint64(i), Likely: -1}
-		if i == 11 {
+		if i == 11 { // a neighbour
 			r.Model = "tuned"
 		}
 		wg.Go(func() { _, results[i] = generated(t, e, r) })
 	}
 	wg.Wait()
-	if d := results[11].Drawn; d != nil {
-		t.Errorf("an answer with an adapter can be checked: %+v", d)
-	}
 	if _, err := s.Sign(nil, 5); !errors.Is(err, answer.ErrReceipt) {
 		t.Error(err)
 	}

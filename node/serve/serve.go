@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
@@ -42,7 +43,9 @@ type Options struct {
 	Texts    int       // written at once: 16
 	Waiting  int       // further ones that may wait: 64
 	Memory   int64     // bytes of keys and values: 1 GiB
-	Checked  bool      // answers of the model, without an adapter, can be checked in one pass, by compute/model/check
+	Checked  bool      // answers of the model and of its adapters can be checked in one pass, by compute/model/check
+	// AdapterMemory is the bytes of adapters in memory at a time: 1 GiB. The others are read when they are asked for.
+	AdapterMemory int64
 	// Stages are those of a model, of which the folder has the front (package layered/part); nil: it is refused
 	Stages func(part.Manifest, section.Layout) (generate.Stages, error)
 }
@@ -59,6 +62,7 @@ type Engine struct {
 	ends    []int32 // the tokens that end a text
 	waiting int     // that may wait
 	checked bool    // answers can be checked
+	shelf   *shelf  // of adapters; nil: there are none
 
 	mu        sync.Mutex
 	wake      *sync.Cond
@@ -134,6 +138,16 @@ func (e *Engine) whole(dir string, o Options) (generate.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
+	if b, ok := model.(*generate.Batch); ok && len(adapters) > 0 {
+		memory := o.AdapterMemory
+		if memory == 0 {
+			memory = 1 << 30
+		}
+		e.shelf = newShelf(b, m[0].Config, memory)
+		for i, a := range o.Adapters {
+			e.shelf.all = append(e.shelf.all, &shelved{dir: a.Dir, state: e.infos[i+1].State})
+		}
+	}
 	return model, nil
 }
 
@@ -160,7 +174,7 @@ func positive(n, fallback int) int {
 	return n
 }
 
-// adapters reads the folders of adapters.
+// adapters reads the folders of adapters. Their tensors are read again when they are asked for.
 func (e *Engine) adapters(c architecture.Config, list []Adapter) (adapters []generate.Adapter, err error) {
 	for _, a := range list {
 		for _, known := range e.infos {
@@ -172,10 +186,10 @@ func (e *Engine) adapters(c architecture.Config, list []Adapter) (adapters []gen
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrFolder, a.Dir, err)
 		}
-		if err := e.add(a.Name, a.Dir, filepath.Join(a.Dir, "adapter_model.safetensors")); err != nil {
+		if err := e.add(a.Name, a.Dir, filepath.Join(a.Dir, adapterFile)); err != nil {
 			return nil, err
 		}
-		adapters = append(adapters, generate.Adapter{Config: read.Config, Tensors: read.Tensors})
+		adapters = append(adapters, generate.Adapter{Config: read.Config})
 	}
 	return adapters, nil
 }
@@ -184,18 +198,7 @@ func (e *Engine) adapters(c architecture.Config, list []Adapter) (adapters []gen
 // its own has that of the model.
 func (e *Engine) add(name, dir string, files ...string) error {
 	info := openai.Info{Name: name}
-	h, whole := sha256.New(), true
-	for _, file := range files {
-		if at, err := os.Stat(file); err == nil {
-			info.Created = at.ModTime()
-		}
-		raw, err := os.ReadFile(file)
-		h.Write(raw)
-		whole = whole && err == nil
-	}
-	if whole { // weights in several shards have no state
-		info.State = "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
-	}
+	info.State, info.Created = stateOf(files...)
 	c, err := readChat(dir)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrFolder, dir, err)
@@ -207,6 +210,23 @@ func (e *Engine) add(name, dir string, files ...string) error {
 	}
 	e.infos, e.chats = append(e.infos, info), append(e.chats, c)
 	return nil
+}
+
+// stateOf is a digest of files, and when the last of them changed. Weights in several shards have none.
+func stateOf(files ...string) (state string, changed time.Time) {
+	h, whole := sha256.New(), true
+	for _, file := range files {
+		if at, err := os.Stat(file); err == nil {
+			changed = at.ModTime()
+		}
+		raw, err := os.ReadFile(file)
+		h.Write(raw)
+		whole = whole && err == nil
+	}
+	if whole {
+		state = "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
+	}
+	return state, changed
 }
 
 // Close ends the engine. Those who wait for text get an error.
@@ -283,6 +303,11 @@ func (e *Engine) Generate(ctx context.Context, r openai.Request, emit func(opena
 	if err != nil {
 		return out, err
 	}
+	release, err := e.hold(g.Adapter)
+	if err != nil {
+		return out, err
+	}
+	defer release()
 	tokens := make(chan generate.Token, g.Tokens)
 	t, err := e.submit(g, tokens)
 	if err != nil {
@@ -366,7 +391,7 @@ func (e *Engine) request(r openai.Request) (g generate.Request, err error) {
 	if g.Adapter, err = e.number(r.Model); err != nil {
 		return g, err
 	}
-	g.Sampling.Checked = e.checked && g.Adapter == 0
+	g.Sampling.Checked = e.checked
 	if g.Prompt == nil {
 		for _, id := range e.tok.EncodeText(r.Prompt) {
 			g.Prompt = append(g.Prompt, int32(id))

@@ -31,6 +31,7 @@ type Decided struct {
 func Accuse(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var threads int
+	var adapter string
 	cmd := &cobra.Command{
 		Use:   "accuse MODEL FILE --home DIR",
 		Short: "Accuse wrong answers of a hosted model on its network",
@@ -44,6 +45,7 @@ refuses, is named on standard error, and the others are accused. The same comman
 
 With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
 		Example: `  starling model accuse out/quickstart receipts.jsonl --home net/consumer
+  starling model accuse out/base receipts.jsonl --adapter out/tuned/adapter --home net/consumer
   starling model accuse out/quickstart receipts.jsonl --home net/consumer -o json`,
 		Args: usage.Exactly("MODEL", "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +54,7 @@ With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
 				return err
 			}
 			defer file.Close()
-			m, err := checkable(args[0], of)
+			m, err := checkable(args[0], of, adapter)
 			if err != nil {
 				return err
 			}
@@ -83,6 +85,7 @@ With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
 		},
 	}
 	t.Flags(cmd)
+	adapterFlag(cmd, &adapter)
 	usage.ThreadsFlag(cmd, &threads)
 	return cmd
 }
@@ -126,6 +129,7 @@ func accuseAll(ctx context.Context, p *accused.Party, file io.Reader, failed fun
 func Defend(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var threads int
+	var adapter string
 	cmd := &cobra.Command{
 		Use:   "defend MODEL --home DIR",
 		Short: "Answer accusations of a provider until it is interrupted",
@@ -139,7 +143,7 @@ command as long as the account hosts the model, and until its bond is back. It c
 			if err != nil {
 				return err
 			}
-			m, err := checkable(args[0], of)
+			m, err := checkable(args[0], of, adapter)
 			if err != nil {
 				return err
 			}
@@ -152,6 +156,7 @@ command as long as the account hosts the model, and until its bond is back. It c
 		},
 	}
 	t.Flags(cmd)
+	adapterFlag(cmd, &adapter)
 	usage.ThreadsFlag(cmd, &threads)
 	return cmd
 }

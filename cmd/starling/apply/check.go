@@ -32,6 +32,7 @@ const maxAnswerBytes = 16 << 20
 // Check is starling model check.
 func Check(c *terminal.Console) *cobra.Command {
 	var prove, signed bool
+	var adapter string
 	precision := string(toploc.BFloat16)
 	var threads int
 	cmd := &cobra.Command{
@@ -50,7 +51,8 @@ so answers of llama.cpp behind one have no proofs.
 
 With --receipts a line of FILE is {"receipt": BASE64}, as a provider of a hosted model has signed it. Receipts are
 exact: each token is decided again in one pass, with the bits of this engine, and one other token is found. The weights
-are those of a model without an adapter, in float32. With -o json a result has "wrong", the first wrong token, from 0.
+are in float32; those of an adapter are in --adapter, and MODEL is its base. With -o json a result has "wrong", the
+first wrong token, from 0.
 
 With --prove FILE has answers without proofs, and they are written with proofs of this engine. The exit code is 10 if an
 answer is refused. With -o json: {"answers","tokens","refused","results":[{"holds","why","worst":{"exponents","mean",
@@ -58,7 +60,8 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 		Example: `  starling model check out/quickstart answers.jsonl
   starling model check out/quickstart answers.jsonl --precision fp32 -o json
   starling model check out/quickstart drawn.jsonl --prove > answers.jsonl
-  starling model check out/quickstart receipts.jsonl --receipts`,
+  starling model check out/quickstart receipts.jsonl --receipts
+  starling model check out/base receipts.jsonl --receipts --adapter out/tuned/adapter`,
 		Args: usage.Exactly("MODEL", "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if threads < 1 {
@@ -67,13 +70,20 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 			if prove && signed {
 				return usage.Error(cmd, errBoth)
 			}
+			if adapter != "" && !signed {
+				return usage.Error(cmd, errors.New("--adapter needs --receipts: proofs of activations are of whole models"))
+			}
 			m, file, err := inputs(args)
 			if err != nil {
 				return err
 			}
 			defer file.Close()
 			if signed {
-				return checkReceipts(cmd, c, file, args[1], m, threads)
+				of, err := checkable(args[0], m, adapter)
+				if err != nil {
+					return err
+				}
+				return checkReceipts(cmd, c, file, of, threads)
 			}
 			return checkAnswers(cmd, c, file, args[1], pretrained.NewProver(m, threads), prove,
 				toploc.Precision(precision))
@@ -83,6 +93,7 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 		"of the stack that made the proofs: bf16 or fp32")
 	cmd.Flags().BoolVar(&prove, "prove", false, "write the answers with proofs, and check none")
 	cmd.Flags().BoolVar(&signed, "receipts", false, "FILE has signed receipts of answers of a hosted model")
+	adapterFlag(cmd, &adapter)
 	usage.ThreadsFlag(cmd, &threads)
 	return cmd
 }

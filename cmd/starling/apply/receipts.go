@@ -47,12 +47,7 @@ func find(m *checked.Model, line []byte, threads int) (f finding, tokens int, er
 }
 
 // checkReceipts checks the receipts of a file line by line.
-func checkReceipts(cmd *cobra.Command, c *terminal.Console, file io.Reader, name string, of *pretrained.Model,
-	threads int) error {
-	m, err := checked.New(of)
-	if err != nil {
-		return answersError(name, err)
-	}
+func checkReceipts(cmd *cobra.Command, c *terminal.Console, file io.Reader, of *checked.Model, threads int) error {
 	all := receipts{Results: []finding{}}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxAnswerBytes)
@@ -60,7 +55,7 @@ func checkReceipts(cmd *cobra.Command, c *terminal.Console, file io.Reader, name
 		if err := cmd.Context().Err(); err != nil {
 			return terminal.IfInterrupted(cmd.Context(), err, "")
 		}
-		f, tokens, err := find(m, lines.Bytes(), threads)
+		f, tokens, err := find(of, lines.Bytes(), threads)
 		if err != nil {
 			return err
 		}
@@ -75,6 +70,7 @@ func checkReceipts(cmd *cobra.Command, c *terminal.Console, file io.Reader, name
 	if err := lines.Err(); err != nil {
 		return err
 	}
+	var err error
 	if c.Form.Machine() {
 		err = c.Form.Print(os.Stdout, terminal.Figures(all))
 	} else {
@@ -88,13 +84,21 @@ func checkReceipts(cmd *cobra.Command, c *terminal.Console, file io.Reader, name
 		Fix:  "keep the receipts: a signed one with a wrong token shows that its provider lied"}, terminal.ExitVerification)
 }
 
-// checkable is the model of a folder, whose answers can be checked.
-func checkable(dir string, of *pretrained.Model) (*checked.Model, error) {
+// checkable is the model of a folder, or with an adapter of it, whose answers can be checked.
+func checkable(dir string, of *pretrained.Model, adapter string) (*checked.Model, error) {
 	m, err := checked.New(of)
+	if err == nil && adapter != "" {
+		m, err = m.Adapted(adapter)
+	}
 	if err != nil {
-		return nil, terminal.UnreadableModel("use", dir, err, "a model without an adapter, in float32")
+		return nil, terminal.UnreadableModel("use", dir, err, "a model in float32, and an adapter of it")
 	}
 	return m, nil
+}
+
+// adapterFlag is the flag of commands about receipts of an adapter.
+func adapterFlag(cmd *cobra.Command, adapter *string) {
+	cmd.Flags().StringVar(adapter, "adapter", "", "folder of the adapter that wrote the answers, as PEFT writes it")
 }
 
 // errBoth is for flags that exclude each other.

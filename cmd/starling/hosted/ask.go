@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/hosting/listing"
 	"github.com/starling-network/starling/node/reasoning"
 	"github.com/starling-network/starling/node/serve"
+	"github.com/starling-network/starling/protocol/hosting"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/openai"
 )
@@ -29,7 +30,8 @@ import (
 type asking struct {
 	target.Target
 	budget, local string
-	check         float64 // percent
+	adapters      []string // folders of adapters, with the names of their models
+	check         float64  // percent
 	private       bool
 }
 
@@ -42,6 +44,8 @@ func (o *asking) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.private, "private", false, "also ask providers at private addresses, as those of a network on this "+
 		"machine have")
 	f.StringVar(&o.local, "local", "", "folder of the model, which decides conflicts (default: a third provider does)")
+	f.StringArrayVar(&o.adapters, "local-adapter", nil, "NAME=DIR: folder of the adapter NAME of the model in --local, "+
+		"which decides its conflicts; repeatable")
 }
 
 func (o *asking) wants(cmd *cobra.Command) error {
@@ -52,13 +56,16 @@ func (o *asking) wants(cmd *cobra.Command) error {
 		return usage.Error(cmd, errors.New("--budget is needed, such as 5 or 5usdc"))
 	case o.check < 0 || o.check > 100:
 		return usage.Error(cmd, errors.New("--check is a percentage, from 0 to 100"))
+	case len(o.adapters) > 0 && o.local == "":
+		return usage.Error(cmd, errors.New("--local-adapter needs --local: the folder of its base"))
 	}
 	return target.WantCoins(cmd, o.budget)
 }
 
-// open opens the gateway to a model, for one function.
-func (o *asking) open(cmd *cobra.Command, c *terminal.Console, name string,
-	do func(ctx context.Context, g *gateway.Gateway, budget coins.Amount) error) error {
+// open opens the gateway to a model, and, of a whole model, to the adapters that providers host with it, for one
+// function.
+func (o *asking) open(cmd *cobra.Command, c *terminal.Console, name string, adapters bool,
+	do func(ctx context.Context, g *gateway.Several, budget coins.Amount) error) error {
 	return o.Act(cmd, "the folder of the account that pays", func(ctx context.Context, cl *client.Client) error {
 		m, err := listing.Find(ctx, cl.Hosting, name)
 		if err != nil {
@@ -74,7 +81,6 @@ func (o *asking) open(cmd *cobra.Command, c *terminal.Console, name string,
 		}
 		config := gateway.Config{Network: cl.Hosting, Chain: head.ChainID, Account: cl.Address(), Model: m,
 			Private: o.private, Denom: budget.Denom, Budget: budget.Grains, CheckPPM: uint32(o.check * 10_000),
-			Dir: filepath.Join(o.Home, "gateway", strconv.FormatUint(m.ID, 10), strings.ToLower(budget.Name())),
 			Log: slog.New(slog.DiscardHandler), Height: func(ctx context.Context) (int64, error) {
 				head, err := cl.Ledger.Head(ctx)
 				return head.Height, err
@@ -82,20 +88,63 @@ func (o *asking) open(cmd *cobra.Command, c *terminal.Console, name string,
 		if !c.Quiet {
 			config.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 		}
+		dir := func(m hosting.Model) string {
+			return filepath.Join(o.Home, "gateway", strconv.FormatUint(m.ID, 10), strings.ToLower(budget.Name()))
+		}
+		config.Dir = dir(m)
 		if o.local != "" {
-			e, err := serve.Open(o.local, serve.Options{Name: m.Name, Checked: true})
+			e, err := o.decider(ctx, cl, m)
 			if err != nil {
-				return terminal.UnreadableModel("use", o.local, err, terminal.AnyModel)
+				return err
 			}
 			defer e.Close()
 			config.Local = e
 		}
-		g, err := gateway.Open(ctx, config)
+		var over []hosting.Model
+		if adapters {
+			if over, err = listing.Adapters(ctx, cl.Hosting, m.ID); err != nil {
+				return err
+			}
+		}
+		g, err := gateway.OpenSeveral(ctx, config, over, dir)
 		if err != nil {
 			return err
 		}
 		return errors.Join(do(ctx, g, budget), g.Close())
 	})
+}
+
+// decider is the model in a folder of this machine, with the names that its base and its adapters have on the network.
+func (o *asking) decider(ctx context.Context, cl *client.Client, m hosting.Model) (*serve.Engine, error) {
+	if m.Base != 0 {
+		base, err := cl.Hosting.Model(ctx, m.Base)
+		if err != nil {
+			return nil, err
+		}
+		m = base
+	}
+	adapters, err := adaptersOf(o.adapters)
+	if err != nil {
+		return nil, err
+	}
+	e, err := serve.Open(o.local, serve.Options{Name: m.Name, Checked: true, Adapters: adapters})
+	if err != nil {
+		return nil, terminal.UnreadableModel("use", o.local, err, terminal.AnyModel+", and adapters of it")
+	}
+	return e, nil
+}
+
+// adaptersOf reads the values NAME=DIR of a flag.
+func adaptersOf(values []string) (list []serve.Adapter, _ error) {
+	for _, v := range values {
+		name, dir, ok := strings.Cut(v, "=")
+		if !ok || name == "" || dir == "" {
+			return nil, terminal.WithExit(&terminal.Problem{Code: "BAD_ADAPTER", What: "--local-adapter " + v +
+				" is not NAME=DIR", Fix: "give the name of the model, and its folder"}, terminal.ExitUsage)
+		}
+		list = append(list, serve.Adapter{Name: name, Dir: dir})
+	}
+	return list, nil
 }
 
 // Reply is an answer for programs.
@@ -136,7 +185,7 @@ With -o json: {"text","prompt_tokens","tokens","finish_reason","coin","cost"}.`,
 			if chat {
 				r.Prompt, r.Messages = "", []openai.Message{{Role: "user", Content: args[1]}}
 			}
-			return explain(o.open(cmd, c, args[0], func(ctx context.Context, g *gateway.Gateway, in coins.Amount) error {
+			return explain(o.open(cmd, c, args[0], false, func(ctx context.Context, g *gateway.Several, in coins.Amount) error {
 				return ask(ctx, c, g, r, in)
 			}))
 		},
@@ -151,7 +200,7 @@ With -o json: {"text","prompt_tokens","tokens","finish_reason","coin","cost"}.`,
 	return cmd
 }
 
-func ask(ctx context.Context, c *terminal.Console, g *gateway.Gateway, r openai.Request, in coins.Amount) error {
+func ask(ctx context.Context, c *terminal.Console, g *gateway.Several, r openai.Request, in coins.Amount) error {
 	before := g.Counts().Spent
 	r.Model = g.Models()[0].Name
 	var text strings.Builder
@@ -195,9 +244,10 @@ func gatewayCommand(c *terminal.Console) *cobra.Command {
 		Use:   "gateway MODEL --budget AMOUNT --home DIR",
 		Short: "Serve a hosted model to local programs over OpenAI's HTTP interface",
 		Long: `Answer requests of OpenAI's HTTP interface at --listen with a model that providers host on a network, and pay
-them, until interrupted. MODEL is its number or name. Providers are chosen by price and measured speed; each is paid
-through a channel, and all channels together hold at most --budget. A text whose provider fails is continued by another:
-the same seed gives the same text, and the reader gets each token once.
+them, until interrupted. MODEL is its number or name. The adapters of it that providers host are served, too, each by
+its own name: one whose name is taken has @ and its number after it. Providers are chosen by price and measured speed;
+each is paid through a channel, and all channels together hold at most --budget. A text whose provider fails is
+continued by another: the same seed gives the same text, and the reader gets each token once.
 
 Drawn answers, --check percent of them, are written again by a second provider. Of two that differ, the model in
 --local or a third provider decides which is wrong; that provider is not asked any more, and the folder
@@ -209,6 +259,8 @@ closing. The gateway listens on the loopback only: programs that reach it spend 
 With -o json, at the end: {"answers","failovers","checked","conflicts","spent","coin","amount","providers"}.`,
 		Example: `  starling model gateway quickstart --budget 5 --home net/consumer
   starling model gateway 3 --budget 5usdc --check 10 --listen 127.0.0.1:8099 --home net/consumer
+  starling model gateway quickstart --budget 5 --local out/quickstart --local-adapter tuned=out/tuned/adapter \
+    --home net/consumer
   starling model gateway 3 --budget 5usdc --home net/consumer --close`,
 		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -218,7 +270,7 @@ With -o json, at the end: {"answers","failovers","checked","conflicts","spent","
 			if loopback, err := access.Loopback(listen); err != nil || !loopback {
 				return usage.Error(cmd, errors.Join(fmt.Errorf("--listen %s: it is an address of the loopback", listen), err))
 			}
-			return explain(o.open(cmd, c, args[0], func(ctx context.Context, g *gateway.Gateway, in coins.Amount) error {
+			return explain(o.open(cmd, c, args[0], true, func(ctx context.Context, g *gateway.Several, in coins.Amount) error {
 				if shut {
 					closed, err := g.CloseChannels(ctx)
 					if !c.Quiet {
@@ -237,19 +289,23 @@ With -o json, at the end: {"answers","failovers","checked","conflicts","spent","
 	return cmd
 }
 
-func answerLocally(ctx context.Context, c *terminal.Console, g *gateway.Gateway, listen string) error {
+func answerLocally(ctx context.Context, c *terminal.Console, g *gateway.Several, listen string) error {
 	l, err := terminal.Listen(ctx, listen)
 	if err != nil {
 		return err
 	}
 	if !c.Quiet {
-		fmt.Fprintf(os.Stderr, "%s is served at http://%s/v1\n", g.Models()[0].Name, l.Addr())
+		var names []string
+		for _, m := range g.Models() {
+			names = append(names, m.Name)
+		}
+		fmt.Fprintf(os.Stderr, "%s is served at http://%s/v1\n", strings.Join(names, ", "), l.Addr())
 	}
 	return openai.Serve(ctx, l, openai.New(reasoning.NewVotes(g), openai.Config{Watch: true, Strategies: true}))
 }
 
 // report prints the end of a gateway.
-func report(c *terminal.Console, g *gateway.Gateway, in coins.Amount) error {
+func report(c *terminal.Console, g *gateway.Several, in coins.Amount) error {
 	g.Wait()
 	s := Spent{Counts: g.Counts(), Coin: in.Name(), Amount: in.Amount(g.Counts().Spent), Providers: g.Standings()}
 	if c.Form.Machine() {

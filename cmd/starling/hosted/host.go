@@ -26,11 +26,13 @@ import (
 type host struct {
 	target.Target
 	Offer
-	part  float64 // percent
-	front layered.Front
-	leave bool
-	place hosting.Place
-	coin  coin.Registered
+	part          float64 // percent
+	front         layered.Front
+	adapters      []string
+	adapterMemory int // MiB
+	leave         bool
+	place         hosting.Place
+	coin          coin.Registered
 }
 
 func hostCommand(c *terminal.Console) *cobra.Command {
@@ -53,6 +55,11 @@ FOLDER may be the front of a model in stages, which starling model split makes: 
 that --holder names, as starling model serve describes. Receipts name the weights of the whole model. Accusations are
 answered by starling model defend, on a machine that has it.
 
+--adapter hosts an adapter over the same weights in memory, as a model of its own with the prices and the bond of the
+command: NAME=DIR, and after commas model=NUMBER of an adapter that is on the network, or job=JOB and part=PERCENT of
+one that is registered. DIR is as PEFT writes it, or the folder adapter of a run. An adapter is read when it is asked
+for; --adapter-memory bounds those in memory.
+
 AMOUNT is the price of a million tokens, of prompts and of answers, in ZEN or in another coin, such as 0.4usdc; both are
 in one coin. --leave takes no new channels, redeems and closes those that are open, and ends; the bond returns after the
 blocks of unbonding.
@@ -61,6 +68,8 @@ With -o json, at the end: {"model","provider","coin","earned","shares","fee"}.`,
 		Example: `  starling model host out/quickstart --price-in 0.1 --price-out 0.5 --home net/consumer
   starling model host out/tuned --price-in 0.1usdc --price-out 0.5usdc --job job-7f3a --part 30 --licence Apache-2.0 \
     --listen 0.0.0.0:7500 --url http://203.0.113.8:7500 --home net/consumer
+  starling model host out/base --adapter tuned=out/tuned/adapter,job=job-7f3a,part=30 --price-in 0.1 --price-out 0.5 \
+    --home net/provider
   starling model host models/bought --model 3 --price-in 0.1 --price-out 0.4 --home net/provider`,
 		Args: usage.Exactly("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,6 +86,9 @@ With -o json, at the end: {"model","provider","coin","earned","shares","fee"}.`,
 	f.StringVar(&o.Job, "job", "", "job whose share holders have the part of the revenue (default: the account)")
 	f.Float64Var(&o.part, "part", 0, "percent of the revenue, after the fee, for the share holders")
 	f.StringVar(&o.Licence, "licence", "", "SPDX identifier of the licence, such as Apache-2.0")
+	f.StringArrayVar(&o.adapters, "adapter", nil, "NAME=DIR[,model=NUMBER][,job=JOB][,part=PERCENT]: an adapter to host; "+
+		"repeatable")
+	f.IntVar(&o.adapterMemory, "adapter-memory", 1024, "MiB that the adapters in memory may take; at least one is")
 	o.front.Flags(f)
 	f.BoolVar(&o.leave, "leave", false, "leave: close all channels, and end")
 	f.IntVar(&o.Serve.Threads, "threads", kernel.Cores, "number of threads")
@@ -98,8 +110,16 @@ func (o *host) check(cmd *cobra.Command) error {
 		return usage.Error(cmd, errors.New("--part is a percentage, from 0 to 100"))
 	case unreachable != nil:
 		return usage.Error(cmd, unreachable)
-	case o.Memory < 1 || o.Serve.Texts < 1 || o.Serve.Waiting < 1 || o.Serve.Threads < 1:
-		return usage.Error(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
+	case o.adapterMemory < 1 || o.Memory < 1 || o.Serve.Texts < 1 || o.Serve.Waiting < 1 || o.Serve.Threads < 1:
+		return usage.Error(cmd, errors.New("--kv-memory, --adapter-memory, --texts, --waiting and --threads must be at "+
+			"least 1"))
+	}
+	for _, v := range o.adapters {
+		a, err := adapterOf(v)
+		if err != nil {
+			return usage.Error(cmd, err)
+		}
+		o.Adapters = append(o.Adapters, a)
 	}
 	return nil
 }
@@ -115,6 +135,7 @@ func (o *host) run(cmd *cobra.Command, c *terminal.Console, folder string) error
 		})
 	}
 	o.Folder, o.PartPPM, o.Serve.Memory = folder, uint32(o.part*10_000), int64(o.Memory)<<20
+	o.Serve.AdapterMemory = int64(o.adapterMemory) << 20
 	p := &provider.Provider{Options: o.Options, Home: o.Home, Key: key.Account(),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	linked, err := o.front.Open(cmd, folder, o.Home)
@@ -150,7 +171,7 @@ func unhosted(folder string, err error) error {
 	}
 	switch {
 	case errors.Is(err, provider.ErrModel):
-		return terminal.UnreadableModel("host", folder, err, "a model without adapters")
+		return terminal.UnreadableModel("host", folder, err, "a model, and adapters of it")
 	case errors.Is(err, serve.ErrFolder):
 		return terminal.UnreadableModel("host", folder, err, terminal.AnyModel)
 	}

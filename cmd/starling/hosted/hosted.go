@@ -31,6 +31,7 @@ type Listed struct {
 	Model    uint64 `json:"model"`
 	Name     string `json:"name"`
 	Owner    string `json:"owner"`
+	Base     uint64 `json:"base,omitempty"` // number of the model that it is an adapter of
 	Job      string `json:"job,omitempty"`
 	Part     uint32 `json:"part_ppm"` // of the revenue, for the share holders of the job or the owner
 	Licence  string `json:"licence,omitempty"`
@@ -60,20 +61,25 @@ func hostedCommand(c *terminal.Console) *cobra.Command {
 	return target.ListCommand(c, "hosted", "List the models that are hosted on a network, with providers and prices",
 		`List the models that are registered on a network, the latest first, with the providers that host them. INPUT and
 OUTPUT are the prices of a million tokens of prompts and of answers. A provider that left, or was shown to lie, takes no
-new channels.
+new channels. An adapter is a model of its own, and has the number of its BASE.
 
-With -o json: {"hosted":[{"model","name","owner","job","part_ppm","licence","files","weights","provider","url","coin",`+
-			`"input","output","bond","channels","status"}]}.`,
+With -o json: {"hosted":[{"model","name","owner","base","job","part_ppm","licence","files","weights","provider","url",`+
+			`"coin","input","output","bond","channels","status"}]}.`,
 		`  starling model hosted --network http://127.0.0.1:26601`, "hosted",
 		func(ctx context.Context, t *target.Target) ([]Listed, error) { return list(ctx, t.Network) },
 		func(l Listed) string { return fmt.Sprint(l.Model) },
-		[]string{"MODEL", "NAME", "INPUT", "OUTPUT", "STATUS", "PROVIDER", "+URL", "+BOND", "+JOB", "+LICENCE", "+OWNER"},
+		[]string{"MODEL", "NAME", "BASE", "INPUT", "OUTPUT", "STATUS", "PROVIDER", "+URL", "+BOND", "+JOB", "+LICENCE",
+			"+OWNER"},
 		func(l Listed) []any {
 			input, output := l.Input, l.Output
 			if l.Coin != "" {
 				input, output = input+" "+l.Coin, output+" "+l.Coin
 			}
-			return []any{l.Model, l.Name, input, output, l.Status, l.Provider, l.URL, l.Bond, l.Job, l.Licence, l.Owner}
+			base := ""
+			if l.Base > 0 {
+				base = fmt.Sprint(l.Base)
+			}
+			return []any{l.Model, l.Name, base, input, output, l.Status, l.Provider, l.URL, l.Bond, l.Job, l.Licence, l.Owner}
 		})
 }
 
@@ -93,8 +99,8 @@ func list(ctx context.Context, network string) ([]Listed, error) {
 		}
 		all := []Listed{}
 		for _, m := range models {
-			about := Listed{Model: m.ID, Name: m.Name, Owner: m.Owner, Job: m.Job, Part: m.PartPPM, Licence: m.Licence,
-				Files: m.Files.String(), Weights: m.Weights.String(), Status: "none"}
+			about := Listed{Model: m.ID, Name: m.Name, Owner: m.Owner, Base: m.Base, Job: m.Job, Part: m.PartPPM,
+				Licence: m.Licence, Files: m.Files.String(), Weights: m.Weights.String(), Status: "none"}
 			before := len(all)
 			for _, p := range places {
 				if p.Model != m.ID {

@@ -55,7 +55,7 @@ func Serve(c *terminal.Console) *cobra.Command {
 	var o serve.Options
 	var listen, tokenFile string
 	var adapters, hosts, origins, tools []string
-	var memory int
+	var memory, adapterMemory int
 	var quiet bool
 	var front layered.Front
 	var home string
@@ -85,10 +85,11 @@ func Serve(c *terminal.Console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if memory < 1 || o.Texts < 1 || o.Waiting < 1 || o.Threads < 1 {
-				return usage.Error(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
+			if adapterMemory < 1 || memory < 1 || o.Texts < 1 || o.Waiting < 1 || o.Threads < 1 {
+				return usage.Error(cmd, errors.New("--kv-memory, --adapter-memory, --texts, --waiting and --threads must be "+
+					"at least 1"))
 			}
-			o.Memory = int64(memory) << 20
+			o.Memory, o.AdapterMemory = int64(memory)<<20, int64(adapterMemory)<<20
 			linked, err := front.Open(cmd, args[0], home)
 			if err != nil {
 				return err
@@ -148,6 +149,7 @@ func Serve(c *terminal.Console) *cobra.Command {
 	front.Flags(f)
 	front.SkipFlag(f)
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
+	f.IntVar(&adapterMemory, "adapter-memory", 1024, "MiB that the adapters in memory may take; at least one is")
 	return cmd
 }
 

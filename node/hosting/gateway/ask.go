@@ -95,7 +95,7 @@ func (g *Gateway) ask(ctx context.Context, p hosting.Place, r openai.Request, em
 		idle.Reset(g.config.Timeout)
 		return g.post(ctx, at.JoinPath(path).String(), raw, payment)
 	}
-	reply, err := post(g.purse.Probe(p.Provider))
+	reply, err := post(g.purse.Probe(p))
 	if err != nil {
 		return s, cause(ctx, err)
 	}

@@ -185,7 +185,7 @@ func (g *Gateway) decide(ctx context.Context, r openai.Request, a, b Answer) {
 		g.config.Log.Error("a conflict is not recorded", "error", err)
 	}
 	for _, liar := range c.Liars {
-		g.router.exclude(liar, "a wrong answer: "+name)
+		g.exclude(liar, "a wrong answer: "+name)
 	}
 	g.config.Log.Warn("two providers gave different answers", "first", a.Provider, "second", b.Provider, "decided",
 		c.Decided, "liars", c.Liars, "record", path)
@@ -193,12 +193,13 @@ func (g *Gateway) decide(ctx context.Context, r openai.Request, a, b Answer) {
 
 // right is the right answer to a request: that of the model itself, or that of a third provider.
 func (g *Gateway) right(ctx context.Context, r openai.Request, a, b Answer) (Answer, string, error) {
-	if g.config.Local == nil {
+	m := g.config.Local
+	has := func(x openai.Info) bool { return x.Name == g.config.Model.Name }
+	if m == nil || !slices.ContainsFunc(m.Models(), has) { // such as an adapter whose folder is not here
 		third, err := g.again(ctx, r, a.Provider, b.Provider)
 		return third, "third", err
 	}
-	m := g.config.Local
-	r.Model = m.Models()[0].Name
+	r.Model = g.config.Model.Name
 	if r.Messages != nil {
 		var stops []string
 		var err error

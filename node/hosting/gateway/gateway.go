@@ -32,6 +32,8 @@ type Config struct {
 	Denom    string        // of the coin of the budget; providers with prices in other coins are not asked
 	Budget   uint64        // grains that channels may hold together, with those that are spent
 	Dir      string        // of the channels, with their keys, and of conflicts; one process at a time uses it
+	Purse    *purse.Purse  // that pays; nil: the one in Dir
+	Served   string        // name by which the model is asked for here; "": that of the model
 	CheckPPM uint32        // millionths of the answers that a second provider writes again
 	Local    openai.Model  // the model itself, which decides conflicts; nil: a third provider does
 	Timeout  time.Duration // with a provider that sends nothing; 0: a minute
@@ -39,6 +41,7 @@ type Config struct {
 	// Height is that of the network, with which those of receipts are compared; nil: receipts are kept, and not read.
 	Height func(ctx context.Context) (int64, error)
 	Log    *slog.Logger
+	models int // that are paid from the budget; 0: one
 }
 
 // Gateway is an openai.Model.
@@ -47,6 +50,7 @@ type Gateway struct {
 	client *http.Client
 	purse  *purse.Purse
 	router *router
+	kin    []*Gateway // gateways to other models with the same providers
 	unlock func() error
 
 	checks   sync.WaitGroup
@@ -68,7 +72,7 @@ type Counts struct {
 
 // Open opens the folder of a gateway. The caller closes it.
 func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
-	c.Timeout = cmp.Or(c.Timeout, time.Minute)
+	c.Timeout, c.Served = cmp.Or(c.Timeout, time.Minute), cmp.Or(c.Served, c.Model.Name)
 	if err := makeDir(c.Dir); err != nil {
 		return nil, err
 	}
@@ -78,8 +82,11 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	if g.unlock, err = folder.Lock(c.Dir); err != nil {
 		return nil, err
 	}
-	if g.purse, err = purse.Open(ctx, purse.Config{Dir: c.Dir, Chain: c.Chain, Account: c.Account, Network: c.Network,
-		Budget: c.Budget}); err != nil {
+	if g.purse = c.Purse; g.purse == nil {
+		g.purse, err = purse.Open(ctx, purse.Config{Dir: c.Dir, Chain: c.Chain, Account: c.Account, Network: c.Network,
+			Budget: c.Budget, Models: c.models})
+	}
+	if err != nil {
 		return nil, errors.Join(err, g.unlock())
 	}
 	if err := g.readConflicts(); err != nil {
@@ -116,7 +123,7 @@ func (g *Gateway) Standings() []Standing { return g.router.standings() }
 
 // Models lists the model.
 func (g *Gateway) Models() []openai.Info {
-	return []openai.Info{{Name: g.config.Model.Name, State: "fp_" + g.config.Model.Weights.String()[:16]}}
+	return []openai.Info{{Name: g.config.Served, State: "fp_" + g.config.Model.Weights.String()[:16]}}
 }
 
 // Prompt leaves the conversation as it is: a provider renders it.
@@ -176,7 +183,7 @@ func (g *Gateway) final(ctx context.Context, r openai.Request, t *text, by, s se
 	case errors.As(err, &told) && told.ours():
 		return refuse(told.status, told.code, told.message)
 	case errors.Is(err, purse.ErrOverbill):
-		g.router.exclude(s.place.Provider, err.Error())
+		g.exclude(s.place.Provider, err.Error())
 	case !errors.Is(err, purse.ErrBudget):
 		g.router.failed(s.place.Provider)
 	}
@@ -260,10 +267,18 @@ func (g *Gateway) attempt(ctx context.Context, p hosting.Place, r openai.Request
 		return s, err
 	}
 	if s.overbilled != nil {
-		g.router.exclude(p.Provider, s.overbilled.Error())
+		g.exclude(p.Provider, s.overbilled.Error())
 	}
 	g.router.answered(p.Provider, cmp.Or(first, time.Since(began)), time.Since(began), s.made.Tokens)
 	return s, nil
+}
+
+// exclude ends the use of a provider, whatever model it is asked for.
+func (g *Gateway) exclude(provider, why string) {
+	g.router.exclude(provider, why)
+	for _, k := range g.kin {
+		k.router.exclude(provider, why)
+	}
 }
 
 func (g *Gateway) count(add func(*Counts)) {

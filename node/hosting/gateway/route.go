@@ -142,6 +142,7 @@ func (r *router) exclude(provider, why string) {
 
 // Standing is what a gateway knows of a provider.
 type Standing struct {
+	Model    uint64  `json:"model"` // number
 	Provider string  `json:"provider"`
 	Latency  float64 `json:"latency_seconds"`
 	Rate     float64 `json:"tokens_per_second"`
@@ -156,8 +157,8 @@ func (r *router) standings() (list []Standing) {
 	defer r.mu.Unlock()
 	for provider, m := range r.about {
 		if m.answers+m.failures > 0 || m.excluded != "" {
-			list = append(list, Standing{Provider: provider, Latency: m.latency, Rate: m.rate, Answers: m.answers,
-				Failures: m.failures, Excluded: m.excluded})
+			list = append(list, Standing{Model: r.model, Provider: provider, Latency: m.latency, Rate: m.rate,
+				Answers: m.answers, Failures: m.failures, Excluded: m.excluded})
 		}
 	}
 	slices.SortFunc(list, func(a, b Standing) int { return cmp.Compare(a.Provider, b.Provider) })

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/starling-network/starling/canon"
@@ -58,6 +59,9 @@ func Ensure(ctx context.Context, n Network, id uint64, m hosting.Model) (hosting
 		return m, err
 	}
 	have, err := n.Model(ctx, id)
+	if err == nil && have.Base != m.Base {
+		err = fmt.Errorf("%w: model %d, %s, is an adapter of model %d, not of %d", ErrOther, id, have.Name, have.Base, m.Base)
+	}
 	if err == nil && (have.Files != m.Files || have.Weights != m.Weights) {
 		err = fmt.Errorf("%w: model %d, %s, has the files %s and the weights %s, and the folder %s and %s", ErrOther, id,
 			have.Name, have.Files.Short(), have.Weights.Short(), m.Files.Short(), m.Weights.Short())
@@ -80,6 +84,25 @@ func Offer(ctx context.Context, n Network, p hosting.Place) error {
 		}
 	}
 	return n.Host(ctx, p)
+}
+
+// Adapters are the adapters of a model that providers host, in the order of their numbers.
+func Adapters(ctx context.Context, n Network, base uint64) (list []hosting.Model, _ error) {
+	all, err := n.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	places, err := n.Places(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range slices.Backward(all) { // the latest is the first
+		hosts := func(p hosting.Place) bool { return p.Model == m.ID && p.Open() }
+		if m.Base == base && slices.ContainsFunc(places, hosts) {
+			list = append(list, m)
+		}
+	}
+	return list, nil
 }
 
 // Find is the model that a number or a name names.

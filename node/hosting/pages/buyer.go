@@ -142,7 +142,7 @@ func (b *Buyer) ask(ctx context.Context, p hosting.Place, page, size int) (data 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	path := pathManifest + "/" + strconv.Itoa(page)
-	reply, err := b.get(ctx, p, path, b.Purse.Probe(p.Provider))
+	reply, err := b.get(ctx, p, path, b.Purse.Probe(p))
 	if err != nil {
 		return nil, err
 	}

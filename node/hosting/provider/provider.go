@@ -1,5 +1,6 @@
-// Package provider keeps the model of a folder on a network as one provider: it registers the model, offers the place,
-// answers paid requests, redeems their vouchers, and makes the moves of the provider when an answer is accused.
+// Package provider keeps the model of a folder, and adapters of it, on a network as one provider: it registers them,
+// offers their places, answers paid requests, redeems their vouchers, and makes the moves of the provider when an
+// answer is accused.
 //
 // The guard of the requests is package hosting, and the rules are those of protocol/hosting. It reads no flags.
 package provider
@@ -15,12 +16,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/accused"
 	"github.com/starling-network/starling/node/checked"
-	"github.com/starling-network/starling/node/checked/signer"
 	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/hosting"
 	"github.com/starling-network/starling/node/hosting/listing"
@@ -56,6 +58,8 @@ type Options struct {
 	Listen  string // host:port
 	URL     string // where clients reach it; "": http:// and the address of the listener
 	Serve   serve.Options
+	// Adapters of the model, each of which is a model of the network with the prices and the bond of this one.
+	Adapters []Adapter
 }
 
 // Provider is one that has loaded its model.
@@ -67,14 +71,12 @@ type Provider struct {
 	// Wrap is given the model that answers, and returns what answers in its place; nil: the model does
 	Wrap func(hosting.Model) hosting.Model
 
-	checked  *checked.Model
-	inStages bool // checked has no tensors of layers
-	wanted   rules.Model
-	place    rules.Place
+	base     seat
+	adapters []*seat
+	inStages bool // base has no tensors of layers
 	coin     coin.Registered
 	least    uint64 // grains of a redemption
 	height   atomic.Int64
-	redeems  *hosting.Redeemer
 }
 
 // Load reads the model, whose digests are those on the network. The error wraps ErrModel if the folder is of none.
@@ -83,21 +85,31 @@ func (p *Provider) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.wanted = rules.Model{Name: cmp.Or(p.Name, filepath.Base(path)), Job: p.Job, Licence: p.Licence, PartPPM: p.PartPPM}
+	p.base = seat{folder: path, number: p.Model, wanted: rules.Model{Name: cmp.Or(p.Name, filepath.Base(path)), Job: p.Job,
+		Licence: p.Licence, PartPPM: p.PartPPM}}
 	if part.Is(path) {
-		return p.loadFront(path)
+		err = p.loadFront(path)
+	} else {
+		err = p.loadWhole(ctx, path)
 	}
-	if p.wanted.Files, err = listing.Files(ctx, path); err != nil {
+	if err != nil {
+		return err
+	}
+	p.base.wanted.Weights = p.base.checked.Weights
+	return p.loadAdapters(ctx)
+}
+
+func (p *Provider) loadWhole(ctx context.Context, path string) (err error) {
+	if p.base.wanted.Files, err = listing.Files(ctx, path); err != nil {
 		return err
 	}
 	m, err := pretrained.Load(path)
 	if err == nil {
-		p.checked, err = checked.New(m)
+		p.base.checked, err = checked.New(m)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	p.wanted.Weights = p.checked.Weights
 	return nil
 }
 
@@ -107,31 +119,34 @@ func (p *Provider) loadFront(path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	p.checked, p.inStages = checked.NewFront(read, m.Weights, m.Roots), true
-	p.wanted.Files, p.wanted.Weights = m.Files, m.Weights
+	p.base.checked, p.inStages = checked.NewFront(read, m.Weights, m.Roots), true
+	p.base.wanted.Files = m.Files
 	return nil
 }
 
 // Bytes of the weights of the model that Load read.
 func (p *Provider) Bytes() (n int64) {
-	for _, t := range p.checked.Tensors {
+	for _, t := range p.base.checked.Tensors {
 		n += int64(t.Shape.Bytes())
 	}
 	return n
 }
 
-// Place is the place, once Run has offered it.
-func (p *Provider) Place() (rules.Place, coin.Registered) { return p.place, p.coin }
+// Place is the place of the model, once Run has offered it.
+func (p *Provider) Place() (rules.Place, coin.Registered) { return p.base.place, p.coin }
 
-// Earned are the grains that were redeemed, as they were divided.
-func (p *Provider) Earned() rules.Split {
-	if p.redeems == nil {
-		return rules.Split{}
+// Earned are the grains that were redeemed for the model and its adapters, as they were divided.
+func (p *Provider) Earned() (sum rules.Split) {
+	for _, s := range p.seats() {
+		if s.redeems != nil {
+			x := s.redeems.Earned()
+			sum.Fee, sum.Part, sum.Provider = sum.Fee+x.Fee, sum.Part+x.Part, sum.Provider+x.Provider
+		}
 	}
-	return p.redeems.Earned()
+	return sum
 }
 
-// list brings the model onto the network.
+// list brings the model and its adapters onto the network.
 func (p *Provider) list(ctx context.Context, c *client.Client) error {
 	in, input, err := price(ctx, c.Market, p.Input)
 	if err != nil {
@@ -151,12 +166,17 @@ func (p *Provider) list(ctx context.Context, c *client.Client) error {
 	if p.least, err = in.Parse(p.Redeem); err != nil {
 		return err
 	}
-	if p.wanted, err = listing.Ensure(ctx, c.Hosting, p.Model, p.wanted); err != nil {
-		return err
-	}
 	p.coin = in
-	p.place = rules.Place{Model: p.wanted.ID, Provider: c.Address(), URL: p.URL, Bond: bond,
-		Prices: rules.Prices{Denom: in.Denom, Input: input, Output: output}}
+	for _, s := range p.seats() {
+		if s != &p.base {
+			s.wanted.Base = p.base.wanted.ID
+		}
+		if s.wanted, err = listing.Ensure(ctx, c.Hosting, s.number, s.wanted); err != nil {
+			return err
+		}
+		s.place = rules.Place{Model: s.wanted.ID, Provider: c.Address(), URL: p.URL, Bond: bond,
+			Prices: rules.Prices{Denom: in.Denom, Input: input, Output: output}}
+	}
 	return nil
 }
 
@@ -175,17 +195,16 @@ func price(ctx context.Context, m module.Market, text string) (coin.Registered, 
 	return in, grains, err
 }
 
-// Run registers the model and answers requests that reach the listener until the context ends, and then redeems what
-// was earned. hosted is called once the place is offered. It closes the listener. The error wraps serve.ErrFolder if
-// the engine cannot serve the model.
+// Run registers the model and its adapters and answers requests that reach the listener until the context ends, and
+// then redeems what was earned. hosted is called with each of them once its place is offered. It closes the listener.
+// The error wraps serve.ErrFolder if the engine cannot serve the model.
 func (p *Provider) Run(ctx context.Context, c *client.Client, l net.Listener, hosted func(rules.Model,
 	rules.Place)) (err error) {
 	defer l.Close() // if it was not served
 	if err := p.list(ctx, c); err != nil {
 		return err
 	}
-	p.Serve.Name, p.Serve.Checked = p.wanted.Name, true
-	engine, err := serve.Open(p.Folder, p.Serve)
+	engine, err := p.open()
 	if err != nil {
 		return err
 	}
@@ -195,23 +214,25 @@ func (p *Provider) Run(ctx context.Context, c *client.Client, l net.Listener, ho
 		return err
 	}
 	p.height.Store(head.Height)
-	r, err := Redeemer(c, p.Home, head.ChainID, p.place.Model, p.least, p.Log)
-	if err != nil {
-		return err
+	for _, s := range p.seats() {
+		if s.redeems, err = Redeemer(c, p.Home, head.ChainID, s.place.Model, p.least, p.Log); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.redeems.Vouchers.Close()) }()
+		if s.place.URL == "" {
+			s.place.URL = "http://" + l.Addr().String() // the port may have been 0
+		}
+		if err := listing.Offer(ctx, c.Hosting, s.place); err != nil {
+			return err
+		}
+		hosted(s.wanted, s.place)
 	}
-	p.redeems = r
-	defer func() { err = errors.Join(err, r.Vouchers.Close()) }()
-	if p.place.URL == "" {
-		p.place.URL = "http://" + l.Addr().String() // the port may have been 0
-	}
-	if err := listing.Offer(ctx, c.Hosting, p.place); err != nil {
-		return err
-	}
-	hosted(p.wanted, p.place)
 	err = p.answer(ctx, c, l, engine, head.ChainID)
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer done()
-	r.Finish(last)
+	for _, s := range p.seats() {
+		s.redeems.Finish(last)
+	}
 	return err
 }
 
@@ -222,9 +243,8 @@ func (p *Provider) answer(ctx context.Context, c *client.Client, l net.Listener,
 	if p.Wrap != nil {
 		model = p.Wrap(model)
 	}
-	guard := hosting.New(model, hosting.Terms{Chain: chain, Place: p.place, Coin: p.coin.Coin, Receipt: p.receipt(chain)},
-		p.redeems.Vouchers, p.redeems.Look)
-	handler := guard.Handler(openai.New(guard, openai.Config{Public: true, Watch: true, Health: engine.Health}))
+	guards := p.guards(model, chain)
+	handler := guards.Handler(openai.New(guards, openai.Config{Public: true, Watch: true, Health: engine.Health}))
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
@@ -245,14 +265,11 @@ func (p *Provider) answer(ctx context.Context, c *client.Client, l net.Listener,
 			cancel() // silence costs the bond
 		}
 	}()
-	next, err := client.Heights(inner, c)
-	if err == nil {
-		err = p.redeems.Run(inner, func(ctx context.Context) (int64, error) {
-			height, err := next(ctx)
-			p.height.Store(max(height, p.height.Load()))
-			return height, err
-		})
+	group, turns := errgroup.WithContext(inner)
+	for _, s := range p.seats() {
+		group.Go(func() error { return p.redeem(turns, c, s) })
 	}
+	err := group.Wait()
 	cancel()
 	err = errors.Join(err, <-served)
 	<-defended
@@ -261,7 +278,8 @@ func (p *Provider) answer(ctx context.Context, c *client.Client, l net.Listener,
 
 // defend answers the accusations of the account until the context ends.
 func (p *Provider) defend(ctx context.Context, c *client.Client) error {
-	of := &accused.Party{Account: c.Address(), Model: p.checked, Threads: p.Serve.Threads, Network: c.Hosting}
+	of := &accused.Party{Account: c.Address(), Model: p.base.checked, Adapted: p.adapted,
+		Threads: p.Serve.Threads, Network: c.Hosting}
 	next, err := client.Heights(ctx, c)
 	if err != nil {
 		return err
@@ -269,18 +287,6 @@ func (p *Provider) defend(ctx context.Context, c *client.Client) error {
 	return of.Defend(ctx, next, func(id uint64, err error) {
 		p.Log.Error("an accusation is not answered", "accusation", id, "error", err)
 	})
-}
-
-// receipt signs answers.
-func (p *Provider) receipt(chain string) func(openai.Result) ([]byte, error) {
-	s := signer.Signer{Model: p.checked, Chain: chain, Number: p.wanted.ID, Key: p.Key}
-	return func(made openai.Result) ([]byte, error) {
-		signed, err := s.Sign(made.Drawn, p.height.Load())
-		if err != nil {
-			return nil, err
-		}
-		return signed.Encode(), nil
-	}
 }
 
 // Redeemer opens the vouchers for a model in the folder of a provider, and redeems them. The caller closes them.

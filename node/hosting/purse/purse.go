@@ -38,7 +38,7 @@ var (
 
 const (
 	fileChannels = "channels.json"
-	deposits     = 10 // a new channel holds this part of the budget, or a few requests
+	deposits     = 10 // a new channel holds this part of the budget for a model, or a few requests
 	requests     = 4  // that a new channel holds at least
 	unread       = 16 // requests that a provider may charge for and that broke off, with those whose reader left
 )
@@ -46,6 +46,7 @@ const (
 // channel is a channel of the purse.
 type channel struct {
 	Provider string             `json:"provider"`
+	Model    uint64             `json:"model"` // number
 	Key      ed25519.PrivateKey `json:"key"`
 	ID       uint64             `json:"channel"` // 0: the network may have it, or not
 	Locked   uint64             `json:"locked"`  // grains
@@ -64,6 +65,7 @@ type Purse struct {
 	account string
 	network Network
 	budget  uint64
+	deposit uint64 // grains of a new channel, or those of a few requests
 
 	open sync.Mutex // held while a channel is opened or funded
 	mu   sync.Mutex
@@ -77,11 +79,13 @@ type Config struct {
 	Account string
 	Network Network
 	Budget  uint64 // grains that channels may hold together, with those that are spent
+	Models  int    // that are paid from the purse; 0: one
 }
 
 // Open reads the channels of a folder, and finds those that are open.
 func Open(ctx context.Context, c Config) (*Purse, error) {
-	p := &Purse{path: In(c.Dir), chain: c.Chain, account: c.Account, network: c.Network, budget: c.Budget}
+	p := &Purse{path: In(c.Dir), chain: c.Chain, account: c.Account, network: c.Network, budget: c.Budget,
+		deposit: c.Budget / deposits / uint64(max(1, c.Models))}
 	err := folder.ReadJSON(p.path, &p.list)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
@@ -108,6 +112,7 @@ func (p *Purse) look(ctx context.Context) error {
 		switch {
 		case i >= 0:
 			c.ID, c.Locked, c.Over = have[i].ID, have[i].Locked, have[i].Until > 0
+			c.Model = have[i].Model
 			c.Spent = max(c.Spent, have[i].Redeemed)
 			c.Signed = max(c.Signed, c.Spent)
 			c.unknown = max(c.unknown, c.Signed-c.Spent) // of a process before this one
@@ -123,12 +128,12 @@ func (c *channel) public() ed25519.PublicKey { return c.Key.Public().(ed25519.Pu
 // write needs the lock.
 func (p *Purse) write() error { return folder.WriteSecretJSON(p.path, p.list) }
 
-// Probe is a voucher for nothing, which tells a provider the channel of a request that is not paid yet; "": there is no
-// channel.
-func (p *Purse) Probe(provider string) string {
+// Probe is a voucher for nothing, which tells the provider of a place the channel of a request that is not paid yet;
+// "": there is no channel.
+func (p *Purse) Probe(place hosting.Place) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.of(provider); c != nil && c.ID > 0 {
+	if c := p.of(place); c != nil && c.ID > 0 {
 		return p.sign(c, 0)
 	}
 	return ""
@@ -138,9 +143,11 @@ func (p *Purse) sign(c *channel, amount uint64) string {
 	return x402.Pay(hosting.Voucher{Chain: p.chain, Channel: c.ID, Amount: amount}.Sign(c.Key))
 }
 
-// of is the open channel of a provider, or nil.
-func (p *Purse) of(provider string) *channel {
-	i := slices.IndexFunc(p.list, func(c *channel) bool { return c.Provider == provider && !c.Over })
+// of is the open channel of a place, or nil.
+func (p *Purse) of(place hosting.Place) *channel {
+	i := slices.IndexFunc(p.list, func(c *channel) bool {
+		return c.Provider == place.Provider && c.Model == place.Model && !c.Over
+	})
 	if i < 0 {
 		return nil
 	}
@@ -202,7 +209,7 @@ func (p *Purse) Pay(ctx context.Context, place hosting.Place, t x402.Terms) (*Ho
 func (p *Purse) need(place hosting.Place, t x402.Terms) (c *channel, total, short uint64, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c = p.of(place.Provider); c == nil {
+	if c = p.of(place); c == nil {
 		return nil, t.Extra.Most, t.Extra.Most, nil
 	}
 	total = c.Spent + c.pending + t.Extra.Most
@@ -224,7 +231,7 @@ func (p *Purse) provide(ctx context.Context, place hosting.Place, c *channel, sh
 	p.mu.Lock()
 	left := p.budget - min(p.budget, p.locked())
 	p.mu.Unlock()
-	amount := min(max(p.budget/deposits, requests*short), left)
+	amount := min(max(p.deposit, requests*short), left)
 	if amount < short {
 		return nil, fmt.Errorf("%w: %d grains are left of %d, and %d are needed", ErrBudget, left, p.budget, short)
 	}
@@ -242,11 +249,11 @@ func (p *Purse) provide(ctx context.Context, place hosting.Place, c *channel, sh
 		if err != nil {
 			return nil, err
 		}
-		c = &channel{Provider: place.Provider, Key: key}
+		c = &channel{Provider: place.Provider, Model: place.Model, Key: key}
 	}
 	c.Locked = amount
 	p.mu.Lock()
-	if p.of(place.Provider) == nil {
+	if p.of(place) == nil {
 		p.list = append(p.list, c)
 	}
 	err := p.write() // before the network has it

@@ -1,0 +1,43 @@
+package hosted
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/starling-network/starling/node/hosting/provider"
+)
+
+// adapterOf reads a value of --adapter: NAME=DIR, and options after commas.
+func adapterOf(value string) (a provider.Adapter, err error) {
+	bad := func(why string) (provider.Adapter, error) {
+		return a, fmt.Errorf("--adapter %s: %s; it is NAME=DIR[,model=NUMBER][,job=JOB][,part=PERCENT]", value, why)
+	}
+	parts := strings.Split(value, ",")
+	var ok bool
+	if a.Name, a.Folder, ok = strings.Cut(parts[0], "="); !ok || a.Name == "" || a.Folder == "" {
+		return bad("no name, or no folder")
+	}
+	for _, p := range parts[1:] {
+		key, text, _ := strings.Cut(p, "=")
+		switch key {
+		case "model":
+			if a.Model, err = strconv.ParseUint(text, 10, 64); err != nil || a.Model == 0 {
+				return bad("model is no number of one")
+			}
+		case "job":
+			if a.Job = text; text == "" {
+				return bad("job is empty")
+			}
+		case "part":
+			percent, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(percent >= 0 && percent <= 100) {
+				return bad("part is no percentage from 0 to 100")
+			}
+			a.PartPPM = uint32(percent * 10_000)
+		default:
+			return bad("there is no option " + strconv.Quote(key))
+		}
+	}
+	return a, nil
+}
