@@ -35,8 +35,8 @@ import (
 )
 
 // Three providers host two adapters over one base, of which one fits in memory at a time. One of them is killed in the
-// middle of a stream of an adapter: the reader gets the text of the adapter, from another one. A fourth provider answers
-// without the adapter: a drawn check finds it, and its receipt has it convicted.
+// middle of a stream of an adapter: the reader gets the text of the adapter, from another one. A fourth provider
+// answers without the adapter: a drawn check finds it, and its receipt has it convicted.
 func TestAdaptersAreHosted(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()

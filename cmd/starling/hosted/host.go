@@ -86,8 +86,8 @@ With -o json, at the end: {"model","provider","coin","earned","shares","fee"}.`,
 	f.StringVar(&o.Job, "job", "", "job whose share holders have the part of the revenue (default: the account)")
 	f.Float64Var(&o.part, "part", 0, "percent of the revenue, after the fee, for the share holders")
 	f.StringVar(&o.Licence, "licence", "", "SPDX identifier of the licence, such as Apache-2.0")
-	f.StringArrayVar(&o.adapters, "adapter", nil, "NAME=DIR[,model=NUMBER][,job=JOB][,part=PERCENT]: an adapter to host; "+
-		"repeatable")
+	f.StringArrayVar(&o.adapters, "adapter", nil, "NAME=DIR of an adapter to host, and after commas model=NUMBER, "+
+		"job=JOB or part=PERCENT; repeatable")
 	f.IntVar(&o.adapterMemory, "adapter-memory", 1024, "MiB that the adapters in memory may take; at least one is")
 	o.front.Flags(f)
 	f.BoolVar(&o.leave, "leave", false, "leave: close all channels, and end")
