@@ -16,7 +16,7 @@ type Payout struct{ account Account }
 
 // Name sets how the account is paid out; signature is that of the owner of the address under payout.Text.
 func (p Payout) Name(ctx context.Context, to payout.Payee, signature []byte) error {
-	return send(ctx, p.account, &payoutpb.MsgSetPayout{Sender: p.account.Address(), Address: to.Address[:],
+	return send(ctx, p.account, &payoutpb.MsgSetPayout{Sender: p.account.Address(), Address: to.Bytes(),
 		Signature: signature, EvmChain: to.EVM, Keep: to.Keep})
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Errors of the rules.
 var (
-	ErrAddress   = errors.New("payout: not an address of an Ethereum-style chain")
+	ErrAddress   = errors.New("payout: not an address of the other chain")
 	ErrSignature = errors.New("payout: wrong signature")
 	ErrBridge    = errors.New("payout: invalid bridge")
 	ErrSet       = errors.New("payout: invalid set of validators")

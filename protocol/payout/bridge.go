@@ -198,6 +198,7 @@ type Payee struct {
 	Address Address `cbor:"1,keyasint" json:"address"`
 	EVM     uint64  `cbor:"2,keyasint,omitempty" json:"evm_chain,omitempty"` // where coins go by themselves; 0: nowhere
 	Keep    uint64  `cbor:"3,keyasint,omitempty" json:"keep,omitempty"`      // uzen that stay
+	Key     []byte  `cbor:"4,keyasint,omitempty" json:"key,omitempty"`       // Ed25519, of which Address is; none: EVM
 }
 
 // Open is a root that is being signed.

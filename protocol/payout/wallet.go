@@ -10,8 +10,8 @@ import (
 // WalletSignatureSize is the size of a signature of a wallet in bytes: R, S and the recovery code.
 const WalletSignatureSize = 65
 
-// Text is what the owner of an address signs in a wallet, to have the coins of an account paid out there.
-func Text(chain, account string, a Address) string {
+// Text is the text that the owner of an address signs in a wallet, to have the coins of an account paid out there.
+func Text(chain, account string, a fmt.Stringer) string {
 	return fmt.Sprintf("Starling: pay out the coins of an account to my address.\n\nNetwork: %s\nAccount: %s\nAddress: %s",
 		chain, account, a)
 }

@@ -25,18 +25,19 @@ func (k messages) SetPayout(ctx context.Context,
 	}
 	now := sdk.UnwrapSDKContext(ctx)
 	now.GasMeter().ConsumeGas(recordGas+signatureGas, "address of payouts")
-	p := payout.Payee{EVM: m.EvmChain, Keep: m.Keep}
-	if copy(p.Address[:], m.Address) != len(m.Address) || len(m.Address) != len(p.Address) || p.Address.IsZero() {
-		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %x", payout.ErrAddress, m.Address))
-	}
-	if err := payout.CheckText(payout.Text(now.ChainID(), m.Sender, p.Address), p.Address, m.Signature); err != nil {
+	p, err := payout.NewPayee(now.ChainID(), m.Sender, m.Address, m.Signature)
+	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if p.EVM == 0 {
+	if p.EVM, p.Keep = m.EvmChain, m.Keep; p.EVM == 0 {
 		return &payoutpb.MsgSetPayoutResponse{}, errors.Join(k.payees.Set(ctx, m.Sender, p),
 			k.automatic.Remove(ctx, m.Sender))
 	}
-	if _, err := k.bridge(ctx, p.EVM); err != nil {
+	b, err := k.bridge(ctx, p.EVM)
+	if err == nil {
+		err = b.Pays(p)
+	}
+	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &payoutpb.MsgSetPayoutResponse{}, errors.Join(k.payees.Set(ctx, m.Sender, p), k.automatic.Set(ctx, m.Sender))
@@ -64,6 +65,9 @@ func (k messages) Withdraw(ctx context.Context, m *payoutpb.MsgWithdraw) (*payou
 		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s", ErrPayee, m.Sender))
 	}
 	b, err := k.bridge(ctx, m.EvmChain)
+	if err == nil {
+		err = b.Pays(payee)
+	}
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}

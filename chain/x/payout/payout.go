@@ -34,7 +34,7 @@ var (
 
 // ErrorTable of the module.
 var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
-	{Code: 2, Rule: payout.ErrAddress, Fix: "Give an address of an Ethereum-style chain."},
+	{Code: 2, Rule: payout.ErrAddress, Fix: "Give an address of that chain: 0x and 40 digits, or a key in base 58."},
 	{Code: 3, Rule: payout.ErrSignature, Fix: "Sign the text of starling payout set with the wallet of the address."},
 	{Code: 4, Rule: payout.ErrBridge, Fix: "Look at the bridges of the network: starling payout show."},
 	{Code: 5, Rule: ErrOff, Fix: "Wait until governance has set the blocks of an epoch of payouts."},

@@ -1,6 +1,8 @@
 package payout
 
 import (
+	"bytes"
+	"crypto/ed25519"
 	"errors"
 	"flag"
 	"math/rand/v2"
@@ -314,4 +316,59 @@ func FuzzBallot(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A key of Ed25519 is named by its owner, has totals on a chain of keys alone, and its claim leads to the signed root.
+func TestKeysArePaidOnTheirChains(t *testing.T) {
+	w := newTown(t, 1)
+	w.launch(0)
+	rules, err := w.params.Get(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := payout.Bridge{EVM: payout.FirstKeyed + 1, Contract: payout.Address{5}, Minimum: 10}
+	rules.Bridges = append(rules.Bridges, keys)
+	if err := w.params.Set(w.ctx, rules); err != nil {
+		t.Fatal(err)
+	}
+	secret := ed25519.NewKeyFromSeed(make([]byte, 32))
+	key, sender := payout.Key(secret.Public().(ed25519.PublicKey)), w.accounts[0].String()
+	name := func(signature []byte, chain uint64) error {
+		_, err := messages{w.Keeper}.SetPayout(w.ctx, &payoutpb.MsgSetPayout{Sender: sender, Address: key[:],
+			Signature: signature, EvmChain: chain})
+		return err
+	}
+	signature := ed25519.Sign(secret, []byte(payout.Text("town", sender, key)))
+	if err := name(w.wallets[0].SignText(payout.Text("town", sender, key)), 0); !errors.Is(err, payout.ErrSignature) {
+		t.Errorf("a signature of a wallet: %v", err)
+	}
+	if err := name(signature, evm); !errors.Is(err, payout.ErrAddress) {
+		t.Errorf("a key that is paid on an Ethereum-style chain by itself: %v", err)
+	}
+	if err := name(signature, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.withdraw(0, payout.Own, 100); !errors.Is(err, payout.ErrAddress) {
+		t.Errorf("a key that is paid on an Ethereum-style chain: %v", err)
+	}
+	if _, err := (messages{w.Keeper}).Withdraw(w.ctx, &payoutpb.MsgWithdraw{Sender: sender, EvmChain: keys.EVM,
+		Denom: payout.Own, Amount: "100"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 23 {
+		w.block(0)
+	}
+	r, err := Queries{w.Keeper}.Claims(w.ctx, &payoutpb.QueryClaimsRequest{EvmChain: keys.EVM,
+		Address: key.Address().String()})
+	if err != nil || len(r.Claims) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var p payout.Proof
+	if err := canon.Unmarshal(r.Claims[0], &p); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := payout.Claiming("town", keys, r.Epoch, p, secret)
+	if err != nil || s.Total != "100" || !bytes.Equal(s.Root[:], r.Root) || s.Address != key.String() {
+		t.Errorf("%+v, %v", s, err)
+	}
 }

@@ -4,10 +4,13 @@ package payout
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,13 +30,14 @@ func Command(c *terminal.Console) *cobra.Command {
 that the address may claim from a contract there. Once an epoch, validators with two thirds of the stake sign the
 totals of all addresses. Any account may bring the signatures to the contract, and can only delay. docs/payouts.md
 has the rules and their limits.`,
-		setCommand(c), showCommand(c), withdrawCommand(c), proofCommand(c), relayCommand(c), claimCommand(c),
+		setCommand(c), showCommand(c), withdrawCommand(c), proofCommand(c), statementCommand(c),
+		relayCommand(c), claimCommand(c),
 		depositCommand(c), deployCommand(c), signCommand(c))
 }
 
 // evmFlag names a chain.
 func evmFlag(cmd *cobra.Command, evm *uint64) {
-	cmd.Flags().Uint64Var(evm, "chain", 0, "identifier of the Ethereum-style chain (default: that of the only bridge)")
+	cmd.Flags().Uint64Var(evm, "chain", 0, "identifier of the other chain (default: that of the only bridge)")
 }
 
 // rpcFlags name a node of another chain, and the key that pays for gas there.
@@ -106,6 +110,49 @@ func wantAddress(text string) (payout.Address, error) {
 			Fix: "copy it from the wallet: 0x and 40 hexadecimal digits"}, terminal.ExitUsage)
 	}
 	return a, nil
+}
+
+// wantPayee reads an address of either kind: 20 bytes, or a key of 32.
+func wantPayee(text string) ([]byte, error) {
+	if strings.HasPrefix(text, "0x") {
+		a, err := wantAddress(text)
+		return a[:], err
+	}
+	k, err := payout.ParseKey(text)
+	if err != nil {
+		return nil, terminal.WithExit(&terminal.Problem{Code: "ADDRESS_INVALID",
+			What: fmt.Sprintf("%q is no address", text), Why: err.Error(),
+			Fix: "copy it from the wallet: 0x and 40 hexadecimal digits, or a key of Ed25519 in base 58"}, terminal.ExitUsage)
+	}
+	return k[:], nil
+}
+
+// readSecret reads a key of Ed25519 from a file: a seed of 64 hexadecimal digits, or, as wallets of Solana write it, a
+// list of the 64 bytes of seed and public key.
+func readSecret(cmd *cobra.Command, file string) (ed25519.PrivateKey, error) {
+	if file == "" {
+		return nil, usage.Error(cmd, errors.New("--key is needed: a file with a key of Ed25519"))
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := hex.DecodeString(strings.TrimPrefix(strings.TrimSpace(string(text)), "0x"))
+	var list []uint16
+	if err != nil && json.Unmarshal(text, &list) == nil && len(list) == ed25519.PrivateKeySize {
+		seed = seed[:0]
+		for _, b := range list {
+			seed = append(seed, byte(b))
+		}
+		if own := ed25519.NewKeyFromSeed(seed[:32]); string(own) == string(seed) && slices.Max(list) < 256 {
+			return own, nil
+		}
+	}
+	if err == nil && len(seed) == ed25519.SeedSize {
+		return ed25519.NewKeyFromSeed(seed), nil
+	}
+	return nil, terminal.WithExit(&terminal.Problem{Code: "KEY_INVALID", What: file + " holds no key of Ed25519",
+		Fix: "write a seed of 64 hexadecimal digits into it, or the 64 numbers of a wallet of Solana"}, terminal.ExitAuth)
 }
 
 // explain explains the errors of the other chain.

@@ -2,6 +2,7 @@ package payout
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,12 +20,14 @@ import (
 
 // named is the address of an account for programs.
 type named struct {
-	Account   string         `json:"account"`
-	Address   payout.Address `json:"address"`
-	EVM       uint64         `json:"evm_chain,omitempty"`
-	Keep      uint64         `json:"keep_uzen,omitempty"`
-	Text      string         `json:"text,omitempty"` // to be signed
-	Confirmed bool           `json:"confirmed"`
+	Account   string `json:"account"`
+	Address   string `json:"address"`
+	EVM       uint64 `json:"evm_chain,omitempty"`
+	Keep      uint64 `json:"keep_uzen,omitempty"`
+	Text      string `json:"text,omitempty"` // to be signed
+	Confirmed bool   `json:"confirmed"`
+
+	raw []byte // of the address: 20, or a key of 32
 }
 
 func setCommand(c *terminal.Console) *cobra.Command {
@@ -37,17 +40,19 @@ func setCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set ADDRESS --home DIR",
 		Short: "Name the address to which the coins of an account are paid out",
-		Long: `Name the address of an Ethereum-style chain to which the coins of an account are paid out. The owner of
-the address signs a text (EIP-191), so that no coin goes to an address which no key opens: without --key and
---signature the command prints the text; sign it in the wallet, such as with personal_sign, and repeat the command
-with --signature. With --key the command signs. It shows the address with its checksum (EIP-55): compare it with the
-wallet. A payment to another address cannot be undone.
+		Long: `Name the address of an Ethereum-style chain, or the Ed25519 key in base 58 that is the address at a
+Solana-style chain, to which the coins of an account are paid out. The owner of the address signs a text (EIP-191), so
+that no coin goes to an address which no key opens: without --key and --signature the command prints the text; sign it
+in the wallet, such as with personal_sign, and repeat the command with --signature. A key of Ed25519 signs the bytes of
+the text. With --key the command signs. It shows the address with its checksum (EIP-55): compare it with the wallet. A
+payment to another address cannot be undone.
  With --automatic the spendable coins of the account are withdrawn at the end of every epoch, where they are at
 least the minimum of the bridge; --keep stays for fees. With --remove the account has no address any more.
 
 With -o json: {"account","address","evm_chain","keep_uzen","text","confirmed"}; text is there until it is signed.`,
 		Example: `  starling payout set 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed --home net/worker-0
   starling payout set 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed --home net/worker-0 --signature 0x4f...1b --automatic
+  starling payout set 7Np41oeYqPefeNQEHSv1UDhYrehxin3NStELsSKCT4K2 --home net/worker-0 --key id.json
   starling payout set --remove --home net/worker-0`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,8 +66,12 @@ With -o json: {"account","address","evm_chain","keep_uzen","text","confirmed"}; 
 			}
 			n := named{}
 			var err error
-			if n.Address, err = wantAddress(args[0]); err != nil {
+			if n.raw, err = wantPayee(args[0]); err != nil {
 				return err
+			}
+			n.Address = args[0]
+			if len(n.raw) == len(payout.Address{}) {
+				n.Address = payout.Address(n.raw).String()
 			}
 			if o.automatic {
 				if n.Keep, err = target.WantAmount(cmd, o.keep); err != nil {
@@ -83,7 +92,7 @@ With -o json: {"account","address","evm_chain","keep_uzen","text","confirmed"}; 
 	evmFlag(cmd, &o.evm)
 	f := cmd.Flags()
 	f.StringVar(&o.key, "key", "", "file with the key of the address, which signs the text")
-	f.StringVar(&o.signature, "signature", "", "signature of the text: 0x and 130 hexadecimal digits")
+	f.StringVar(&o.signature, "signature", "", "signature of the text in hexadecimal digits: 65 bytes, or 64 of a key")
 	f.BoolVar(&o.automatic, "automatic", false, "withdraw at the end of every epoch to --chain")
 	f.StringVar(&o.keep, "keep", "1", "ZEN that stay in the account with --automatic")
 	f.BoolVar(&o.remove, "remove", false, "end the payouts of the account")
@@ -97,7 +106,7 @@ func (n *named) set(ctx context.Context, cmd *cobra.Command, cl *client.Client, 
 		return err
 	}
 	n.Account = cl.Address()
-	text := payout.Text(head.ChainID, n.Account, n.Address)
+	text := payout.Text(head.ChainID, n.Account, n)
 	if automatic {
 		b, err := bridgeOf(ctx, cl, evm)
 		if err != nil {
@@ -108,11 +117,9 @@ func (n *named) set(ctx context.Context, cmd *cobra.Command, cl *client.Client, 
 	var proof []byte
 	switch {
 	case key != "":
-		w, err := readWallet(cmd, key)
-		if err != nil {
+		if proof, err = n.sign(cmd, key, text); err != nil {
 			return err
 		}
-		proof = w.SignText(text)
 	case signature != "":
 		if proof, err = hex.DecodeString(strings.TrimPrefix(signature, "0x")); err != nil {
 			return usage.Error(cmd, fmt.Errorf("--signature: %w", err))
@@ -121,18 +128,39 @@ func (n *named) set(ctx context.Context, cmd *cobra.Command, cl *client.Client, 
 		n.Text = text
 		return nil
 	}
-	if err := payout.CheckText(text, n.Address, proof); err != nil {
+	p, err := payout.NewPayee(head.ChainID, n.Account, n.raw, proof)
+	if err != nil {
 		return terminal.WithExit(&terminal.Problem{Code: "NOT_THE_OWNER",
-			What: "the signature is not of " + n.Address.String(), Why: err.Error(),
+			What: "the signature is not of " + n.Address, Why: err.Error(),
 			Fix: "sign exactly the text that the command prints without --signature"}, terminal.ExitAuth)
 	}
 	n.Confirmed = true
-	return cl.Payout.Name(ctx, payout.Payee{Address: n.Address, EVM: n.EVM, Keep: n.Keep}, proof)
+	p.EVM, p.Keep = n.EVM, n.Keep
+	return cl.Payout.Name(ctx, p, proof)
+}
+
+// String is the address.
+func (n *named) String() string { return n.Address }
+
+// sign signs the text with the key of the address in a file.
+func (n *named) sign(cmd *cobra.Command, file, text string) ([]byte, error) {
+	if len(n.raw) == len(payout.Key{}) {
+		secret, err := readSecret(cmd, file)
+		if err != nil {
+			return nil, err
+		}
+		return ed25519.Sign(secret, []byte(text)), nil
+	}
+	w, err := readWallet(cmd, file)
+	if err != nil {
+		return nil, err
+	}
+	return w.SignText(text), nil
 }
 
 func (n *named) print(c *terminal.Console) error {
 	if c.Form.Machine() {
-		return c.Form.Print(os.Stdout, terminal.One(n, n.Address.String()))
+		return c.Form.Print(os.Stdout, terminal.One(n, n.Address))
 	}
 	if n.Text != "" {
 		fmt.Printf("Sign this text with the wallet of %s, and repeat the command with --signature:\n\n%s\n", n.Address,

@@ -1,6 +1,7 @@
 package payout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,13 +22,13 @@ import (
 
 // shown is what a network pays out, and what an account has of it, for programs.
 type shown struct {
-	EpochBlocks uint64          `json:"epoch_blocks"`
-	Set         uint64          `json:"set"`
-	Bridges     []shownBridge   `json:"bridges"`
-	Account     string          `json:"account,omitempty"`
-	Address     *payout.Address `json:"address,omitempty"`
-	Automatic   uint64          `json:"automatic_chain,omitempty"`
-	Keep        uint64          `json:"keep_uzen,omitempty"`
+	EpochBlocks uint64        `json:"epoch_blocks"`
+	Set         uint64        `json:"set"`
+	Bridges     []shownBridge `json:"bridges"`
+	Account     string        `json:"account,omitempty"`
+	Address     string        `json:"address,omitempty"`
+	Automatic   uint64        `json:"automatic_chain,omitempty"`
+	Keep        uint64        `json:"keep_uzen,omitempty"`
 }
 
 type shownBridge struct {
@@ -97,13 +98,15 @@ func read(ctx context.Context, cl *client.Client, account string) (shown, error)
 		return s, err
 	}
 	s.Set = set.Number
+	var of *payout.Address // none: the account has named none
 	if account != "" {
 		payee, err := cl.Payout.Payee(ctx, account)
 		if err != nil && !errors.Is(err, query.ErrNotFound) {
 			return s, err
 		}
 		if err == nil {
-			s.Address, s.Automatic, s.Keep = &payee.Address, payee.EVM, payee.Keep
+			of = &payee.Address
+			s.Address, s.Automatic, s.Keep = payee.String(), payee.EVM, payee.Keep
 		}
 	}
 	coins, err := cl.Market.ByDenom(ctx)
@@ -111,7 +114,7 @@ func read(ctx context.Context, cl *client.Client, account string) (shown, error)
 		return s, err
 	}
 	for _, b := range p.Bridges {
-		shown, err := readShown(ctx, cl, b, s.Address, coins)
+		shown, err := readShown(ctx, cl, b, of, coins)
 		if err != nil {
 			return s, err
 		}
@@ -180,11 +183,7 @@ func (s shown) print(c *terminal.Console) error {
 		return c.Form.Print(os.Stdout, terminal.Figures(s))
 	}
 	if s.Account != "" {
-		address := "none: starling payout set"
-		if s.Address != nil {
-			address = s.Address.String()
-		}
-		fmt.Printf("account   %s\naddress   %s\n", s.Account, address)
+		fmt.Printf("account   %s\naddress   %s\n", s.Account, cmp.Or(s.Address, "none: starling payout set"))
 		if s.Automatic > 0 {
 			printAutomatic(s.Automatic, s.Keep)
 		}

@@ -32,9 +32,9 @@ const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
 type MsgSetPayout struct {
 	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
-	// 20 bytes; empty: the account is not paid out any more.
+	// 20 bytes, or an Ed25519 key of 32; empty: the account is not paid out any more.
 	Address []byte `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// Of the text of protocol/payout.Text (EIP-191): 65 bytes.
+	// Of the text of protocol/payout.Text: 65 bytes (EIP-191), or 64 of a key.
 	Signature []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
 	// Chain to which coins are withdrawn at the end of each epoch; 0: only Withdraw moves coins.
 	EvmChain uint64 `protobuf:"varint,4,opt,name=evm_chain,json=evmChain,proto3" json:"evm_chain,omitempty"`
