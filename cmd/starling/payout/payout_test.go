@@ -90,11 +90,14 @@ func (p *place) file(name, text string) string {
 }
 
 // newPlace starts both chains. The genesis has the bridge, whose contract is the first of wallet 0.
-func newPlace(t *testing.T) *place {
+func newPlace(t *testing.T) *place { return newPlaceTo(t, evmtest.Chain) }
+
+// newPlaceTo is newPlace with a bridge to another chain.
+func newPlaceTo(t *testing.T, evm uint64) *place {
 	p := &place{T: t, blocks: make(chan struct{}), world: evmtest.New(t),
 		account: filepath.Join(t.TempDir(), "account")}
 	p.key, p.gas = p.file("key", hex.EncodeToString(evmtest.Key(1))), p.file("gas", hex.EncodeToString(evmtest.Key(0)))
-	p.bridge = payout.Bridge{EVM: evmtest.Chain, Minimum: 1_000_000,
+	p.bridge = payout.Bridge{EVM: evm, Minimum: 1_000_000,
 		Contract: p.world.Contract()}
 	h, _, err := home.Open(p.account)
 	if err != nil {
