@@ -241,7 +241,8 @@ func TestFederated(t *testing.T) {
 // stranger is an owner that the test plays.
 func stranger(t *testing.T, ctx context.Context, address string, seed byte) *wire.Client {
 	t.Helper()
-	c := wire.New(address, http.DefaultClient, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, 32)), time.Minute)
+	c := wire.New(address, http.DefaultClient, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, 32)), time.Minute,
+		wire.Wall{})
 	if _, err := c.Offer(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/exchange/homomorphic"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/scaffold"
+	"github.com/starling-network/starling/node/federated/wire"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/prepare"
@@ -36,6 +37,7 @@ type Options struct {
 	Phase   time.Duration       // how long a phase of a secure sum waits for an owner
 	Threads int                 // of evaluations
 	Say     func(text string)
+	Clock   wire.Clock // nil: that of the machine
 }
 
 // Coordinator is one job. Its methods may be called at the same time.
@@ -68,6 +70,9 @@ func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
 		if err := homomorphic.Fits(Most(b.Genesis) + 1); err != nil {
 			return nil, err
 		}
+	}
+	if opt.Clock == nil {
+		opt.Clock = wire.Wall{}
 	}
 	offer := Offer(b)
 	c = &Coordinator{opt: opt, b: b, id: offer.Job(), offer: canon.MustMarshal(offer), changed: make(chan struct{}),
@@ -129,10 +134,8 @@ func (c *Coordinator) until(ctx context.Context, holds func() bool) error {
 	for !holds() {
 		changed := c.changed
 		c.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
+		if err := c.opt.Clock.Wait(ctx, changed); err != nil {
+			return err
 		}
 		c.mu.Lock()
 	}
@@ -164,7 +167,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Report, error) {
 
 // Linger waits until all owners know that the job is over, or a time.
 func (c *Coordinator) Linger(ctx context.Context, most time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, most)
+	ctx, cancel := c.opt.Clock.Within(ctx, most)
 	defer cancel()
 	if c.until(ctx, func() bool { return len(c.told) >= len(c.state.Owners) }) == nil {
 		c.mu.Unlock()
@@ -275,11 +278,14 @@ func (c *Coordinator) collect(ctx context.Context) (void string, err error) {
 	}
 	for _, p := range federated.Phases {
 		if p != federated.Keys {
-			limited, cancel := context.WithTimeout(ctx, c.opt.Phase)
-			if c.until(limited, func() bool { return c.round.Missing() == 0 }) == nil {
-				c.mu.Unlock()
-			}
+			limited, cancel := c.opt.Clock.Within(ctx, c.opt.Phase)
+			err := c.until(limited, func() bool { return c.round.Missing() == 0 })
 			cancel()
+			if err == nil {
+				c.mu.Unlock()
+			} else if err != context.DeadlineExceeded {
+				return "", err
+			}
 		}
 		if ctx.Err() != nil {
 			return "", ctx.Err()
@@ -310,14 +316,10 @@ const settled = 3 * time.Second
 func (c *Coordinator) gather(ctx context.Context) (void string, err error) {
 	f := c.b.Job.Federated
 	most := time.Duration(c.b.Job.Strategy.RoundTimeout)
-	begun := time.Now()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
+	begun := c.opt.Clock.Now()
 	for {
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-tick.C:
+		if err := wire.Pause(ctx, c.opt.Clock, 100*time.Millisecond); err != nil {
+			return "", err
 		}
 		c.mu.Lock()
 		drawn, have := 0, c.round.Answers(federated.Keys)
@@ -329,7 +331,7 @@ func (c *Coordinator) gather(ctx context.Context) (void string, err error) {
 		all := len(c.seen) >= f.Owners
 		first := len(c.rounds) == 0
 		c.mu.Unlock()
-		waited := time.Since(begun)
+		waited := c.opt.Clock.Now().Sub(begun)
 		switch {
 		case all && drawn < f.MinCohort:
 			return fmt.Sprintf("%d owners are drawn, wanted %d", drawn, f.MinCohort), nil

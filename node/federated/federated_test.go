@@ -76,7 +76,7 @@ func coordinatorOfFile(t testing.TB, text string, sample func(data string), opt 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(wire.Handler(c, c.Job()))
+	s := httptest.NewServer(wire.Handler(c, c.Job(), wire.Wall{}))
 	t.Cleanup(func() { s.Close(); _ = b.Close() })
 	return c, s
 }

@@ -71,6 +71,7 @@ type Report struct {
 	Job         string                  `json:"job"`
 	Name        string                  `json:"name"`
 	Dir         string                  `json:"dir"`
+	Model       string                  `json:"model"`  // digest of the weights
 	Rounds      int                     `json:"rounds"` // with a sum
 	Void        int                     `json:"void"`   // without one
 	Owners      int                     `json:"owners"`
@@ -112,7 +113,8 @@ func (c *Coordinator) evaluateFirst() error {
 
 func (c *Coordinator) report() *Report {
 	f := c.b.Job.Federated
-	r := &Report{Job: c.id.String(), Name: c.b.Job.Name, Dir: c.opt.Dir, Owners: len(c.state.Owners),
+	model := WeightsDigest(EncodeWeights(c.model.Params)).String()
+	r := &Report{Job: c.id.String(), Name: c.b.Job.Name, Dir: c.opt.Dir, Model: model, Owners: len(c.state.Owners),
 		Delta: f.Noise.Delta, Dropouts: map[federated.Phase]int{}}
 	var first struct {
 		Loss *float64 `json:"loss"`

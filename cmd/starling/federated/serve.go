@@ -54,7 +54,7 @@ most one update in a round.
 An address beyond the loopback needs --tls-cert and --tls-key. Without --owners, any owner may join until the job has
 as many as federated.owners.
 
-With -o json: {"job","name","dir","rounds","void","owners","min_cohort","dropouts","faults","epsilon","delta",
+With -o json: {"job","name","dir","model","rounds","void","owners","min_cohort","dropouts","faults","epsilon","delta",
 "example":{"epsilon","delta","rate","steps"},"first_loss","final_loss","measured","assumptions"}.`,
 		Example: `  starling job federated serve examples/federated.yaml
   starling job federated serve job.yaml --listen 0.0.0.0:8443 --tls-cert cert.pem \
@@ -147,7 +147,7 @@ func (f serving) serve(ctx context.Context, c *terminal.Console, co *federated.C
 		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}),
 			"https"
 	}
-	h := &http.Server{Handler: wire.Handler(co, co.Job()), ReadHeaderTimeout: 10 * time.Second,
+	h := &http.Server{Handler: wire.Handler(co, co.Job(), wire.Wall{}), ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout: 10 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(l) }()

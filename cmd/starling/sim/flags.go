@@ -33,6 +33,8 @@ type options struct {
 	block         time.Duration
 	acts          []string
 	crashes, cuts []string
+	data          []string
+	phase         time.Duration
 	dir, events   string
 	threads       int
 	modelled      bool

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/loop/record"
 	"github.com/starling-network/starling/node/simulate"
+	"github.com/starling-network/starling/node/simulate/cohort"
 	"github.com/starling-network/starling/role/adversary/catalog"
 )
 
@@ -53,17 +54,31 @@ leaves simulation.json, report.html, its charts as SVG (loss by step, by bytes a
 metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl, the same bytes for the same seed. A sweep leaves them
 in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them. --resume continues a sweep
 that was cut off, with the same flags: what is done of it is read, and not played again. A file with experts is a sweep
-over them.`,
+over them.
+
+Of a FederatedJob the coordinator and the owners are played, with the data of the folders of --data: owner-0, owner-1
+and so on, and coordinator, are the parties of --crash and --cut. The model is that of starling job federated, to the
+bit, if the same owners are in each sum and the job has no noise. Acts of owners are
+` + strings.Join(cohort.Acts(), ", ") + `
+(random bytes in place of a vector; a message after its phase). With -o json: the report of the coordinator, as
+starling job federated serve prints it, with "seconds" and "parties".`,
 		Example: `  starling sim examples/quickstart.yaml
   starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
   starling sim job.yaml --modelled --link up=20,down=100,latency=50ms --gflops 20000,10000
   starling sim job.yaml --advise --link up=20,down=100 --gflops 2000,500
   starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 --sweep seed=1,2,3 --dir out/sweep
+  starling sim examples/federated.yaml --data 'shops/*' --crash owner-2@30s+20s --act owner-1=late-vectors
   starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
 		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if record.Recorded(args[0]) {
 				return clientLeads(args[0])
+			}
+			if isFederated(args[0]) {
+				return runOwners(cmd.Context(), c, cmd, args[0], f)
+			}
+			if len(f.data) > 0 || cmd.Flags().Changed("phase-timeout") {
+				return usage.Error(cmd, errors.New("--data and --phase-timeout are of jobs of kind FederatedJob"))
 			}
 			return runSim(c, cmd, args[0], f)
 		},
@@ -88,6 +103,9 @@ over them.`,
 	fl.BoolVar(&f.advise, "advise", false, "rank strategies for these links and speeds, and play nothing")
 	fl.Float64Var(&f.price, "price", 0.02, "with --advise: how much more loss than that of data-parallel training the "+
 		"best may have")
+	fl.StringArrayVar(&f.data, "data", nil, "folder of the data of an owner, or a pattern of such folders, of a "+
+		"FederatedJob (repeatable)")
+	fl.DurationVar(&f.phase, "phase-timeout", 30*time.Second, "how long a phase of a secure sum waits for an owner")
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
 	fl.BoolVar(&f.resume, "resume", false, "continue a sweep that was cut off: simulations that --dir holds are not "+
 		"played again")

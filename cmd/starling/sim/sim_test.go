@@ -163,3 +163,26 @@ func TestLeft(t *testing.T) {
 		}
 	}
 }
+
+func TestFlagsOfOwners(t *testing.T) {
+	dir := t.TempDir()
+	good := options{links: []string{"lan"}, gflops: []float64{1}, validators: 1, block: time.Second, threads: 1,
+		acts: []string{"owner-1=late-vectors"}, crashes: []string{"coordinator@1s+2s"}, data: []string{dir},
+		phase: time.Second}
+	o, err := good.ofOwners()
+	if err != nil || len(o.Acts) != 1 || len(o.Faults) != 1 || len(o.Data) != 1 || o.Phase != time.Second {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	for name, spoil := range map[string]func(*options){
+		"an act of workers": func(f *options) { f.acts = []string{"owner-1=skips"} },
+		"no such folder":    func(f *options) { f.data = []string{dir + "/none-*"} },
+		"no time":           func(f *options) { f.phase = 0 },
+		"no link":           func(f *options) { f.links = nil },
+	} {
+		f := good
+		spoil(&f)
+		if _, err := f.ofOwners(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -17,7 +17,7 @@ import (
 
 // Files of the home of an owner.
 const (
-	fileKey    = "key" // Ed25519 seed, in hexadecimal
+	FileKey    = "key" // Ed25519 seed, in hexadecimal
 	fileLedger = "ledger.json"
 )
 
@@ -64,7 +64,7 @@ func OpenHome(dir string) (h *Home, err error) {
 func (h *Home) Close() error { return h.unlock() }
 
 func (h *Home) read() error {
-	path := filepath.Join(h.dir, fileKey)
+	path := filepath.Join(h.dir, FileKey)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		seed := make([]byte, ed25519.SeedSize)

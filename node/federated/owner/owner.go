@@ -40,6 +40,14 @@ type Options struct {
 	Threads int
 	Retry   time.Duration // how long a coordinator that does not answer is asked again
 	Say     func(text string)
+	Clock   wire.Clock // nil: that of the machine
+}
+
+func (o Options) clock() wire.Clock {
+	if o.Clock == nil {
+		return wire.Wall{}
+	}
+	return o.Clock
 }
 
 // Result is what an owner did.
@@ -71,7 +79,7 @@ type owner struct {
 
 // Join takes part in the job of a coordinator until that is over.
 func Join(ctx context.Context, opt Options) (*Result, error) {
-	o := &owner{Options: opt, client: wire.New(opt.URL, opt.HTTP, opt.Home.Key, opt.Retry)}
+	o := &owner{Options: opt, client: wire.New(opt.URL, opt.HTTP, opt.Home.Key, opt.Retry, opt.clock())}
 	offer, err := o.client.Offer(ctx)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ type Trainer struct {
 
 // Public is the trainer of a job whose updates are public. The budget of an owner refuses it: there is no noise.
 func Public(ctx context.Context, opt Options) (*Trainer, *federated.Offer, error) {
-	o := &owner{Options: opt, client: wire.New(opt.URL, opt.HTTP, opt.Home.Key, opt.Retry)}
+	o := &owner{Options: opt, client: wire.New(opt.URL, opt.HTTP, opt.Home.Key, opt.Retry, opt.clock())}
 	offer, err := o.client.Offer(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -25,11 +25,12 @@ type Client struct {
 	Job  canon.Digest // once the offer is known
 
 	retry time.Duration // how long a server that does not answer is asked again
+	clock Clock
 }
 
 // New is a client of a server. It asks one that does not answer again for a time.
-func New(address string, h *http.Client, key ed25519.PrivateKey, retry time.Duration) *Client {
-	return &Client{URL: strings.TrimRight(address, "/"), HTTP: h, Key: key, retry: retry}
+func New(address string, h *http.Client, key ed25519.PrivateKey, retry time.Duration, clock Clock) *Client {
+	return &Client{URL: strings.TrimRight(address, "/"), HTTP: h, Key: key, retry: retry, clock: clock}
 }
 
 // Offer is what the coordinator states of its job, which the client is for from now on.
@@ -100,7 +101,7 @@ type request struct {
 
 // ask sends a request until it is answered.
 func (c *Client) ask(ctx context.Context, q request) ([]byte, error) {
-	last := time.Now().Add(c.retry)
+	last := c.clock.Now().Add(c.retry)
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		b, status, err := c.once(ctx, q)
 		switch {
@@ -109,17 +110,15 @@ func (c *Client) ask(ctx context.Context, q request) ([]byte, error) {
 		case err == nil && status == http.StatusOK:
 			return b, nil
 		case err == nil && status == http.StatusNoContent && q.wait:
-			last = time.Now().Add(c.retry)
+			last = c.clock.Now().Add(c.retry)
 			pause = 50 * time.Millisecond // the server has held the request, or should have
 		case err == nil && status < 500:
 			return nil, refused(status, b)
-		case time.Now().After(last):
+		case c.clock.Now().After(last):
 			return nil, errors.Join(fmt.Errorf("%w at %s (status %d)", ErrNoAnswer, c.URL, status), err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pause):
+		if err := Pause(ctx, c.clock, pause); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -141,7 +140,7 @@ func (c *Client) once(ctx context.Context, q request) ([]byte, int, error) {
 		return nil, 0, err
 	}
 	if q.purpose != "" {
-		sign(r, c.Key, c.Job, q.purpose, q.round, q.body)
+		Sign(r, c.Key, c.Job, q.purpose, q.round, q.body)
 	}
 	answer, err := c.HTTP.Do(r)
 	if err != nil {

@@ -21,7 +21,8 @@ func (e *empty) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAsksAServerThatHoldsNothingNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &empty{}
-		c := New("http://localhost", &http.Client{Transport: e}, ed25519.NewKeyFromSeed(make([]byte, 32)), time.Second)
+		c := New("http://localhost", &http.Client{Transport: e}, ed25519.NewKeyFromSeed(make([]byte, 32)), time.Second,
+			Wall{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := c.Announced(ctx, 0); err == nil || e.asked < 2 || e.asked > 30 {

@@ -31,8 +31,8 @@ type Coordinator interface {
 const hold = 20 * time.Second
 
 // Handler serves a coordinator of a job.
-func Handler(c Coordinator, job canon.Digest) http.Handler {
-	s := server{c, job}
+func Handler(c Coordinator, job canon.Digest, clock Clock) http.Handler {
+	s := server{c, job, clock}
 	m := http.NewServeMux()
 	m.HandleFunc("GET "+pathJob, s.answer(func(*http.Request) ([]byte, error) { return c.Offer(), nil }))
 	m.HandleFunc("POST "+pathJoin, s.answer(s.join))
@@ -52,7 +52,8 @@ func Offered(offer []byte) http.Handler {
 
 type server struct {
 	Coordinator
-	job canon.Digest
+	job   canon.Digest
+	clock Clock
 }
 
 // answer writes what a request is answered with.
@@ -96,7 +97,7 @@ func (s server) round(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), hold)
+	ctx, cancel := s.clock.Within(r.Context(), hold)
 	defer cancel()
 	return s.Announced(ctx, name, from)
 }
@@ -152,7 +153,7 @@ func (s server) reply(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), hold)
+	ctx, cancel := s.clock.Within(r.Context(), hold)
 	defer cancel()
 	return s.Reply(ctx, name, round, p)
 }

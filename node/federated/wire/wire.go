@@ -49,8 +49,8 @@ var statuses = map[error]int{ErrUnknown: http.StatusForbidden, ErrGone: http.Sta
 // maxReason bounds the bytes of a reason that a server gives.
 const maxReason = 1 << 10
 
-// sign adds the name and the signature of an owner to a request.
-func sign(r *http.Request, key ed25519.PrivateKey, job canon.Digest, purpose string, round uint32, body []byte) {
+// Sign adds the name and the signature of an owner to a request.
+func Sign(r *http.Request, key ed25519.PrivateKey, job canon.Digest, purpose string, round uint32, body []byte) {
 	d := federated.Body(body)
 	r.Header.Set(headerOwner, hex.EncodeToString(key.Public().(ed25519.PublicKey)))
 	r.Header.Set(headerBody, d.String())

@@ -64,7 +64,7 @@ func Measure(ctx context.Context, dir string, progress func(string)) (s Seen, er
 		return s, err
 	}
 	defer stop()
-	server := httptest.NewServer(wire.Handler(c, c.Job()))
+	server := httptest.NewServer(wire.Handler(c, c.Job(), wire.Wall{}))
 	defer server.Close()
 	sent, data, failures := make([]record, owners), make([][]byte, owners), make([]error, owners)
 	ctx, cancel := context.WithCancel(ctx)
