@@ -16,8 +16,9 @@ func TestAddressesToListenOn(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	taken := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)
-	if e, ok := errors.AsType[*net.OpError](checkListen([]string{"/ip4/127.0.0.1/tcp/0", taken})); !ok || e.Op != "listen" {
-		t.Errorf("a port that is taken: %v", e)
+	err = checkListen([]string{"/ip4/127.0.0.1/tcp/0", taken})
+	if e, ok := errors.AsType[*net.OpError](err); !ok || e.Op != "listen" {
+		t.Errorf("a port that is taken: %v", err)
 	}
 	for _, wrong := range []string{"127.0.0.1:4001", "/dns4/host/udp"} {
 		if err := checkListen([]string{wrong}); !errors.Is(err, ErrListen) {

@@ -1,4 +1,5 @@
-// Package maxprocs says how many goroutines of a process may run at a time. It counts no processors: package kernel does.
+// Package maxprocs says how many goroutines of a process may run at a time. It counts no processors; that is package
+// kernel.
 package maxprocs
 
 import (

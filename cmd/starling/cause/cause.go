@@ -57,8 +57,8 @@ func networkCause(err error) error {
 			"see validator.log and out.log in the folders of the validators", terminal.ExitTimeout
 	case unreachable && !asked: // something else answers there
 		p.Code, p.What, p.Why = "NETWORK_UNREACHABLE", gone.Network+" does not answer as a validator", gone.Err.Error()
-		p.Fix = "give its HTTP interface (rpc in network.json, such as http://127.0.0.1:26601), and neither its gRPC nor its " +
-			"REST port, nor that for other validators"
+		p.Fix = "give its HTTP interface (rpc in network.json, such as http://127.0.0.1:26601), and neither its gRPC nor " +
+			"its REST port, nor that for other validators"
 	case unreachable:
 		p.Code, p.What, p.Fix = "NETWORK_UNREACHABLE", "no answer from "+gone.Network,
 			"check that a validator runs there: starling doctor --network "+gone.Network
