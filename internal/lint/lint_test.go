@@ -239,7 +239,7 @@ func TestPurePackagesArePure(t *testing.T) {
 // that compute is kernel.Cores.
 func TestProcessorsAreCountedOnce(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.test() || s.dir() == "compute/kernel" || s.dir() == "node/provider" {
+		if s.test() || s.dir() == "compute/kernel" || s.dir() == "node/maxprocs" {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

@@ -233,7 +233,7 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	pulse := uplink.NewPulse(c.Options.Network, c.warn)
+	pulse := uplink.NewPulse(c.Options.Network, warns(c.Options))
 	defer pulse.Stop()
 	for {
 		select {
@@ -365,21 +365,6 @@ func waiting(o module.OrderStatus, offers []market.Offer, why string) string {
 	}
 	return fmt.Sprintf("the order waits: %s; it needs %s workers and %d verifiers, and %d and %d offer", why, least,
 		o.Verifiers, offering[crew.Worker], offering[crew.Verifier])
-}
-
-// warn tells of the network, if it is that of others.
-func (c *Consumer) warn(text string) {
-	if c.Options.Say != nil && c.Options.Network != "" {
-		c.Options.Say(text)
-	}
-}
-
-// sayLocked reports the coins that an unmatched order keeps locked, when the consumer stops waiting.
-func (c *Consumer) sayLocked() {
-	if c.waits && c.Options.Network != "" {
-		c.once(fmt.Sprintf("the order stays open, with its budget locked: starling job cancel %s --network %s --home %s "+
-			"gives it back", c.Job.JobID(), c.Options.Network, c.Options.Home))
-	}
 }
 
 // tell reports what the run is doing.

@@ -135,3 +135,19 @@ func Prepare(o *rundir.OutDir, b *prepare.CompiledJob, opt Options) error {
 	}
 	return nil
 }
+
+// warns tells of the network, if it is that of others.
+func warns(o Options) func(string) {
+	if o.Say == nil || o.Network == "" {
+		return func(string) {}
+	}
+	return o.Say
+}
+
+// sayLocked reports the coins that an unmatched order keeps locked, when the consumer stops waiting.
+func (c *Consumer) sayLocked() {
+	if c.waits && c.Options.Network != "" {
+		c.once(fmt.Sprintf("the order stays open, with its budget locked: starling job cancel %s --network %s --home %s "+
+			"gives it back", c.Job.JobID(), c.Options.Network, c.Options.Home))
+	}
+}

@@ -137,7 +137,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// A key that other users of the machine may read is told of.
+// The file of a key that other users of the machine may read is named.
 func TestExposed(t *testing.T) {
 	dir := t.TempDir()
 	if _, _, err := Open(dir); err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrSilent is the reason for which While ends what waits for a network without blocks.
+// ErrSilent is the reason for which While ends a wait for a network without blocks.
 var ErrSilent = errors.New("no block came")
 
 // While does something that waits for the network from which the blocks come. Its context ends when none has come for a
@@ -25,7 +25,7 @@ func While[B any](ctx context.Context, blocks <-chan B, limit time.Duration, do 
 			select {
 			case _, ok := <-blocks:
 				if !ok {
-					blocks = nil // the connection ends: what waits for it fails as well, or is over
+					blocks = nil // the connection ends
 				}
 				silence.Reset(limit)
 			case <-silence.C:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What waits for blocks ends when none comes, and not while they come.
+// A wait ends when no block comes, and not while blocks come.
 func TestWhile(t *testing.T) {
 	wait := func(ctx context.Context) error {
 		<-ctx.Done()
@@ -18,7 +18,7 @@ func TestWhile(t *testing.T) {
 		blocks, began := make(chan int), time.Now()
 		go func() {
 			for range 5 {
-				time.Sleep(50 * time.Second) // of the clock of the test
+				<-time.After(50 * time.Second) // by the clock of the test
 				blocks <- 1
 			}
 		}()

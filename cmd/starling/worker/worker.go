@@ -170,10 +170,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 				return usage.Error(cmd, fmt.Errorf("--home and --network are needed, on the command line or in the "+
 					"file of --config"))
 			}
-			if path := home.Exposed(o.Home); path != "" {
-				c.Say("other users of this machine may read the key: chmod 600 " + path)
-			}
-			o.Say, o.Version = c.Say, version.Binary()
+			speak(c, o)
 			return cause.Worker(provider.Run(cmd.Context(), *o))
 		},
 	}
@@ -207,7 +204,6 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		"uptime to commit to: none, bronze, silver or gold; below it costs stake")
 	f.BoolVar(&o.Measure, "measure", true, "let the registry measure this machine, some seconds long, so that it has a "+
 		"class")
-	GiveUpFlag(f, &o.GiveUp)
 	f.StringVar(&o.Pool, "pool", "", "account of a pool that may offer this worker's work with that of others")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "threads of the training")
 	o.Disk = member.DefaultDisk
@@ -218,10 +214,18 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	return cmd
 }
 
+// speak lets the process tell its owner something, first of a key that others may read.
+func speak(c *terminal.Console, o *provider.Options) {
+	if path := home.Exposed(o.Home); path != "" {
+		c.Say("other users of this machine may read the key: chmod 600 " + path)
+	}
+	o.Say, o.Version = c.Say, version.Binary()
+}
+
 // GiveUpFlag is how long a process that drains waits for a network that is away.
 func GiveUpFlag(f *pflag.FlagSet, to *time.Duration) {
-	f.DurationVar(to, "drain-timeout", drainTimeout, "while it drains, end when no block has come for so long, with what "+
-		"is left to settle; 0 waits")
+	f.DurationVar(to, "drain-timeout", drainTimeout, "while it drains, end when no block has come for so long, and say "+
+		"which work is not settled; 0 waits")
 }
 
 // drainTimeout is the default of GiveUpFlag.
@@ -230,6 +234,7 @@ const drainTimeout = 10 * time.Minute
 // wayFlags are the flags about the way to peers.
 func wayFlags(cmd *cobra.Command, o *provider.Options, ticket *string) {
 	f := cmd.Flags()
+	GiveUpFlag(f, &o.GiveUp)
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
 	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
 	f.BoolVar(&o.Relays, "relay", false, "relay between participants that cannot be dialled; --listen must be reachable")
