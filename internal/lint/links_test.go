@@ -14,8 +14,11 @@ var ofServer = []string{
 	"github.com/cosmos/ibc-go",
 }
 
-// ofSDK begin the paths of packages that are or import packages of the Cosmos SDK.
+// ofSDK begin the paths of packages that are or import packages of the Cosmos SDK, other than light.
 var ofSDK = []string{"github.com/cosmos/cosmos-sdk/", "github.com/cosmos/ibc-go/"}
+
+// light is the package of the Cosmos SDK that imports none of the others: the text form of addresses.
+const light = "github.com/cosmos/cosmos-sdk/types/bech32"
 
 // linking counts the test binaries that link a package whose path begins with one of the given. It follows the
 // imports of this module, and is quicker than go list.
@@ -41,7 +44,7 @@ func linking(paths []string) func([]source) map[string]int {
 				dir, ours := strings.CutPrefix(p, module)
 				if !ours {
 					for _, begin := range paths {
-						found = found || strings.HasPrefix(p, begin)
+						found = found || strings.HasPrefix(p, begin) && p != light
 					}
 					continue
 				}

@@ -115,7 +115,7 @@ func (o *host) check(cmd *cobra.Command) error {
 			"least 1"))
 	}
 	for _, v := range o.adapters {
-		a, err := adapterOf(v)
+		a, err := provider.ParseAdapter(v)
 		if err != nil {
 			return usage.Error(cmd, err)
 		}

@@ -1,4 +1,4 @@
-package hosted
+package node_test
 
 import (
 	"testing"
@@ -13,13 +13,13 @@ func TestAdapterFlag(t *testing.T) {
 		"a=d/e,job=job-1,part=30.5": {Name: "a", Folder: "d/e", Job: "job-1", PartPPM: 305_000},
 		"a=d=e,part=100,job=x":      {Name: "a", Folder: "d=e", Job: "x", PartPPM: 1_000_000},
 	} {
-		if got, err := adapterOf(value); err != nil || got != want {
+		if got, err := provider.ParseAdapter(value); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", value, got, err)
 		}
 	}
 	for _, value := range []string{"", "a", "=dir", "a=", "a=dir,model=0", "a=dir,model=x", "a=dir,part=101",
 		"a=dir,part=NaN", "a=dir,job=", "a=dir,other=1", "a=dir,"} {
-		if got, err := adapterOf(value); err == nil {
+		if got, err := provider.ParseAdapter(value); err == nil {
 			t.Errorf("%q is %+v", value, got)
 		}
 	}

@@ -1,16 +1,14 @@
-package hosted
+package provider
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/starling-network/starling/node/hosting/provider"
 )
 
-// adapterOf reads a value of --adapter: NAME=DIR, and options after commas.
-func adapterOf(value string) (a provider.Adapter, err error) {
-	bad := func(why string) (provider.Adapter, error) {
+// ParseAdapter reads a value of the flag --adapter: NAME=DIR, and options after commas.
+func ParseAdapter(value string) (a Adapter, err error) {
+	bad := func(why string) (Adapter, error) {
 		return a, fmt.Errorf("--adapter %s: %s; it is NAME=DIR[,model=NUMBER][,job=JOB][,part=PERCENT]", value, why)
 	}
 	parts := strings.Split(value, ",")
