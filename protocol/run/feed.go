@@ -102,7 +102,8 @@ func LacksData(s State, env transition.Env, from string, id work.UnitID) (State,
 // passOn gives the audit of a unit to another verifier, as its own cannot have the data of the round: a guest, which
 // has no vote about them, or a member after the round is attested. It has missed no audit. A guest is not drawn for the
 // unit again. When as many guests as mostOutside cannot have the data of a round that is attested, those that attested
-// it withhold them, as each of them would serve them to a guest: the run ends, and its open rounds are not paid.
+// it withhold them, as each of them would serve them to a guest: the run ends, and its open rounds are not paid. The
+// data of a round that was rolled back are no more a matter of the run.
 func passOn(s State, env transition.Env, u work.AuditTarget) (State, []event.Event, error) {
 	d := s.edit(env)
 	l := d.EditRoundOf(u)
@@ -115,7 +116,7 @@ func passOn(s State, env transition.Env, u work.AuditTarget) (State, []event.Eve
 			guests++
 		}
 	}
-	if guests >= mostOutside && l.Round != d.Round {
+	if guests >= mostOutside && l.Round < d.Round && !d.IsVoid(l) {
 		d.Halt(reason.NoData)
 	} else {
 		d.Audit(l, int(u.Index))

@@ -361,6 +361,45 @@ func TestLedDataWithheldByMost(t *testing.T) {
 	}
 }
 
+// Verifiers of a round that was rolled back end no run: its data may be dropped.
+func TestLedDataOfVoidRound(t *testing.T) {
+	terms := ledTerms()
+	terms.AuditPPM = 1_000_000
+	g := begin(t, terms, newMembers(3, 2))
+	g.draw = func(work.UnitID) iter.Seq[crew.Member] {
+		var all []crew.Member
+		for i := range mostOutside + 1 {
+			all = append(all, crew.Member{ID: fmt.Sprint("g", i), Role: crew.Verifier, Price: 10})
+		}
+		return slices.Values(all)
+	}
+	for round := range uint32(3) {
+		if err := g.feed(round, "data"); err != nil {
+			t.Fatal(err)
+		}
+		g.tick(1)
+		g.commitAll()
+		g.tick(2)
+		if round < 2 {
+			g.attestAll()
+		}
+	}
+	g.challenge(g.unit(0, 0).Verifier, 0, 0)
+	g.verdict(0, 0, true)
+	lacking := 0
+	for range mostOutside {
+		for _, l := range g.s.RolledBack {
+			if u := l.Units[0]; l.Round == 1 && u.Status == work.Auditing && g.s.Guest(u.Verifier) {
+				g.must(func(s State) (State, []event.Event, error) { return LacksData(s, g.env(), u.Verifier, u.ID(1)) })
+				lacking++
+			}
+		}
+	}
+	if lacking < mostOutside || g.s.Over() {
+		t.Errorf("after %d reports the run is in the phase %s, for %q", lacking, g.s.Phase, g.s.Why)
+	}
+}
+
 func TestLedTerms(t *testing.T) {
 	for name, spoil := range map[string]func(*terms.Terms){
 		"negative": func(t *terms.Terms) { t.Led = -1 }, "short": func(t *terms.Terms) { t.Led = terms.MinBlocks - 1 },
