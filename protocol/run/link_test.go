@@ -122,6 +122,40 @@ func TestNeighboursThatHideTheirLink(t *testing.T) {
 	}
 }
 
+// Of three neighbours that lied none escapes by the links that the others hide: those of a replica that are hidden end
+// together, when the deadline of each audit has passed.
+func TestThreeNeighboursThatHideTheirLinks(t *testing.T) {
+	g := begin(t, inStages(), newMembers(8, 3))
+	g.toAudits()
+	var liars []string
+	for i := range uint32(6) {
+		if u := g.unit(0, i); i < 3 {
+			liars = append(liars, u.Worker)
+		} else {
+			g.seal(u.Verifier, 0, i)
+		}
+	}
+	g.unsealAll()
+	for unit, other := range []uint32{1, 2, 1} {
+		first, l := g.unit(0, uint32(unit)).Verifier, into(g.s, other, uint32(unit))
+		for _, id := range append([]string{first}, g.honest(append(liars, first)...)...) {
+			if err := g.lacks(id, 0, uint32(unit), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n := 0; n < 100 && !g.seen(event.DepositForfeited, "", ""); n++ {
+		g.tick(1)
+	}
+	for _, m := range g.s.Members {
+		guilty := slices.Contains(liars, m.ID)
+		if m.Active == guilty || guilty && m.Why != reason.HiddenLink || m.Missed > 0 ||
+			guilty != g.seen(event.DepositForfeited, m.ID, reason.HiddenLink) {
+			t.Errorf("%s: %+v", m.ID, m)
+		}
+	}
+}
+
 // A verifier that reports a link which can be had takes no unit from its worker, and has missed its deadline.
 func TestAReportOfALinkAlone(t *testing.T) {
 	g := begin(t, inStages(), newMembers(6, 3))

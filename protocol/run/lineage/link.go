@@ -15,52 +15,58 @@ import (
 // HiddenLinks takes the units on both sides of a link from their workers, once the deadline of the audit of one of them
 // has passed and most members can have its values from neither. Either side alone could have served them. The workers
 // leave, and forfeit what backs their work, as the values may hide a lie; which of them has lied cannot be shown. The
-// verifier has missed no deadline.
+// verifier has missed no deadline. Links of a replica that are hidden at the same time have the same end.
 func (d *Rollbacks) HiddenLinks() {
 	if d.Rules < progress.HiddenLinks || len(d.Terms.Pipeline.Flops) == 0 {
 		return
 	}
-	for l, i, other := d.hidden(); l != nil && !d.Halted(); l, i, other = d.hidden() {
-		d.hide(l, i, other)
+	for l, places := d.hidden(); l != nil && !d.Halted(); l, places = d.hidden() {
+		d.hide(l, places...)
 	}
 }
 
-// hidden finds a unit with such a link, and the unit on its other side. Audits and disputes of other units of its
-// replica come first, as they end when it begins again: an accomplice must not void the commitments of a liar.
-func (d *Rollbacks) hidden() (l *work.RoundState, i, other int) {
+// hidden finds the units on both sides of such links of a replica. Audits and disputes of its other units come first,
+// as they end when it begins again: an accomplice must not void the commitments of a liar.
+func (d *Rollbacks) hidden() (*work.RoundState, []int) {
 	for _, l := range d.EditAll() {
 		for i, u := range l.Units {
 			if u.Status != work.Auditing || d.Env.Height <= u.Deadline {
 				continue
 			}
-			other, hidden := auditing.Hidden(d.audits, l, i)
-			if !hidden {
+			if _, hidden := auditing.Hidden(d.audits, l, i); !hidden {
 				continue
 			}
-			if !d.othersOpen(l, i) {
-				return l, i, other
+			if places, open := d.sides(l, i); !open {
+				return l, places
 			}
 			d.Unit(l, i).Deadline = d.Env.Height // its verifier waits, too
 		}
 	}
-	return nil, 0, 0
+	return nil, nil
 }
 
-// othersOpen reports whether an audit or a dispute of another unit of the replica can still end by an answer.
-func (d *Rollbacks) othersOpen(l *work.RoundState, i int) bool {
+// sides are the places of the units on both sides of all hidden links of the replica of a unit. It reports whether an
+// audit or a dispute of one of its units can still end by an answer.
+func (d *Rollbacks) sides(l *work.RoundState, i int) (places []int, open bool) {
 	n := int(d.Terms.Pipeline.Stages())
 	for k := i - i%n; k < i-i%n+n; k++ {
-		_, hidden := auditing.Hidden(d.audits, l, k)
-		switch s := l.Units[k].Status; {
-		case k == i || hidden:
-		case s == work.Auditing || s == work.Sealed || s == work.Disputed:
-			return true
+		u := l.Units[k]
+		other, hidden := auditing.Hidden(d.audits, l, k)
+		switch {
+		case hidden && (k == i || d.Env.Height > u.Deadline):
+			for _, side := range []int{k, other} {
+				if !slices.Contains(places, side) {
+					places = append(places, side)
+				}
+			}
+		case u.Status == work.Auditing || u.Status == work.Sealed || u.Status == work.Disputed:
+			open = true
 		}
 	}
-	return false
+	return places, open
 }
 
-// hide draws the consequences for the units at two places of a round.
+// hide draws the consequences for the units at some places of a round.
 func (d *Rollbacks) hide(l *work.RoundState, places ...int) {
 	u, void := *l.Units[places[0]], d.IsVoid(l)
 	var gone []string
