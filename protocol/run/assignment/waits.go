@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -11,13 +12,11 @@ import (
 // others wait for, and that wait for no other; or, if there is none, those whose workers wait for each other and for
 // none besides, but in runs of earlier rules; or those that wait for no other; or all of them.
 func awaited(replica work.Units, circles bool) []int {
-	waits := func(u *work.Unit) bool {
-		return slices.ContainsFunc(replica, func(o *work.Unit) bool { return slices.Contains(o.Missing, u.Worker) })
-	}
+	g := waitsOf(replica)
 	for _, is := range []func(u *work.Unit) bool{
-		func(u *work.Unit) bool { return len(u.Missing) > 0 && !waits(u) },
-		func(u *work.Unit) bool { return circles && len(u.Missing) > 0 && inCircle(replica, u) },
-		func(u *work.Unit) bool { return !waits(u) },
+		func(u *work.Unit) bool { return len(u.Missing) > 0 && !g.waits(u) },
+		func(u *work.Unit) bool { return circles && len(u.Missing) > 0 && g.inCircle(u) },
+		func(u *work.Unit) bool { return !g.waits(u) },
 		func(*work.Unit) bool { return true },
 	} {
 		var places []int
@@ -33,24 +32,50 @@ func awaited(replica work.Units, circles bool) []int {
 	return nil
 }
 
-// inCircle reports whether all workers that the one of a unit waits for, directly or by others, wait for it
-// as well. One of them is late. Those that wait for a circle, and for which none in it waits, are not in it.
-func inCircle(replica work.Units, u *work.Unit) bool {
-	return !slices.ContainsFunc(waitsFor(replica, u.Worker), func(w string) bool {
-		return !slices.Contains(waitsFor(replica, w), u.Worker)
-	})
+// A graph says which workers of a replica wait for which, directly or by others: a set of numbers for each, of as many
+// bits as a replica has stages at most. The cost does not depend on how many have said that they wait.
+type graph struct {
+	number map[string]int
+	waited [terms.MaxStages]uint64
 }
 
-// waitsFor lists the workers of a replica that a worker waits for, directly or by others.
-func waitsFor(replica work.Units, worker string) (list []string) {
-	for next := []string{worker}; len(next) > 0; next = next[1:] {
-		for _, o := range replica {
-			if slices.Contains(o.Missing, next[0]) && !slices.Contains(list, o.Worker) {
-				list, next = append(list, o.Worker), append(next, o.Worker)
+func waitsOf(replica work.Units) *graph {
+	g := &graph{number: map[string]int{}}
+	for _, u := range replica {
+		if _, ok := g.number[u.Worker]; !ok {
+			g.number[u.Worker] = len(g.number)
+		}
+	}
+	for _, u := range replica {
+		for _, id := range u.Missing {
+			if k, ok := g.number[id]; ok {
+				g.waited[k] |= 1 << g.number[u.Worker]
 			}
 		}
 	}
-	return list
+	for by := range len(g.number) {
+		for k := range g.waited {
+			if g.waited[k]>>by&1 == 1 {
+				g.waited[k] |= g.waited[by]
+			}
+		}
+	}
+	return g
+}
+
+// waits reports whether the worker of a unit waits for one of its replica.
+func (g *graph) waits(u *work.Unit) bool { return g.waited[g.number[u.Worker]] != 0 }
+
+// inCircle reports whether all workers that the one of a unit waits for, directly or by others, wait for it
+// as well. One of them is late. Those that wait for a circle, and for which none in it waits, are not in it.
+func (g *graph) inCircle(u *work.Unit) bool {
+	me := g.number[u.Worker]
+	for k := range g.waited {
+		if g.waited[me]>>k&1 == 1 && g.waited[k]>>me&1 == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Awaits notes that a worker waits for that of another unit of its replica, and reports whether it may.
