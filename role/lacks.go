@@ -2,16 +2,16 @@ package role
 
 import "fmt"
 
-// LacksLink is why a stage cannot be executed alone: the values of a link into it can be had from no member. Links are
-// counted from 1, as in Missing.
+// LacksLink is why a stage cannot be executed alone: the values of links into it can be had from no member. Links are
+// counted from 1, as in Missing, and in order. There is at least one.
 type LacksLink struct {
-	Link uint32
-	Err  error
+	Links []uint32
+	Err   error
 }
 
 // Error implements error.
 func (e *LacksLink) Error() string {
-	return fmt.Sprintf("no member serves the values of link %d of the stage: %v", e.Link, e.Err)
+	return fmt.Sprintf("no member serves the values of links %v of the stage: %v", e.Links, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -3,58 +3,42 @@ package party
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
-// lacksLink reports, once, that the values which a stage has received cannot be had, if that is why it could not be
-// executed. It returns why. A verifier asks for them again: a member that has them may be back before its deadline.
+// lacksLink reports the first link whose values a stage has received and no member serves, if that is why it could not
+// be executed. It returns why. A verifier asks for them again: a member that has them may be back before its deadline.
 func lacksLink(ctx context.Context, p *Executor, id work.UnitID, failed error) error {
-	lacks, ok := errors.AsType[*role.LacksLink](failed)
-	if !ok || ctx.Err() != nil {
-		return failed
+	if lacks, ok := errors.AsType[*role.LacksLink](failed); ok && ctx.Err() == nil {
+		return errors.Join(failed, reportLink(ctx, p, role.Missing{Work: id, Slice: lacks.Links[0]}))
 	}
-	p.mu.Lock()
-	said := p.said[id] == lacks.Link
-	p.mu.Unlock()
-	if said {
-		return failed
-	}
-	err := p.Chain.Send(ctx, role.Missing{Work: id, Slice: lacks.Link})
-	for _, settled := range []error{refusal.ErrDuplicate, refusal.ErrStale, refusal.ErrWrongPhase, refusal.ErrNotYours,
-		refusal.ErrBadSlice} {
-		if errors.Is(err, settled) {
-			err = nil // it says nothing new, or is not asked
-		}
-	}
-	if err != nil {
-		return errors.Join(failed, err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.said == nil {
-		p.said = map[work.UnitID]uint32{}
-	}
-	for k := range p.said {
-		if k.Round+maxOpen < id.Round {
-			delete(p.said, k)
-		}
-	}
-	p.said[id] = lacks.Link
 	return failed
 }
 
-// maxOpen is how many rounds reports are remembered for: more than are open.
-const maxOpen = 64
+// reportLink sends a report, which the chain refuses if it has it. What this party has said before does not count: a
+// verifier that names another link voids the reports of all.
+func reportLink(ctx context.Context, p *Executor, m role.Missing) error {
+	err := p.Chain.Send(ctx, m)
+	for _, settled := range []error{refusal.ErrDuplicate, refusal.ErrStale, refusal.ErrWrongPhase, refusal.ErrNotYours,
+		refusal.ErrBadSlice} {
+		if errors.Is(err, settled) {
+			return nil // it says nothing new, or is not asked
+		}
+	}
+	return err
+}
 
 // probeLink fetches what a stage under audit has received, which its verifier misses, and reports it if it cannot be
 // had. It says nothing of another link.
 func probeLink(ctx context.Context, p *Executor, a role.Probe) error {
 	err := p.begin(ctx, a.Base, a.Unit.Index, false)
-	if lacks, ok := errors.AsType[*role.LacksLink](err); ok && lacks.Link == a.Unit.Lost {
-		return lacksLink(ctx, p, a.Work, err)
+	if lacks, ok := errors.AsType[*role.LacksLink](err); ok && ctx.Err() == nil &&
+		slices.Contains(lacks.Links, a.Unit.Lost) {
+		return errors.Join(err, reportLink(ctx, p, role.Missing{Work: a.Work, Slice: a.Unit.Lost}))
 	}
 	return err
 }

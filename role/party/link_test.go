@@ -15,11 +15,12 @@ import (
 type unlinked struct{ dataless }
 
 func (unlinked) Start(context.Context, terms.Checkpoint, uint32, []string) error {
-	return &role.LacksLink{Link: 2, Err: blob.ErrNotFound}
+	return &role.LacksLink{Links: []uint32{2, 4}, Err: blob.ErrNotFound}
 }
 
-// A verifier that cannot have the values of a link reports it once, and asks again. Another member reports that link,
-// and no other.
+// A verifier that cannot have the values of links reports the first, and asks again. Another member reports the link of
+// the verifier if it lacks that, too, and no other. It reports it again if it is asked again: the verifier has named
+// another link in between, which voids the reports.
 func TestALinkThatNoMemberServes(t *testing.T) {
 	base, id := terms.Checkpoint{Round: 7}, work.UnitID{Round: 7, Attempt: 3}
 	probe := func(lost uint32) role.Action {
@@ -27,9 +28,10 @@ func TestALinkThatNoMemberServes(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		action role.Action
-		sent   int
+		link   uint32 // 0: none
 	}{
-		"audit": {role.Check{Work: id, Base: base}, 1}, "probe": {probe(2), 1}, "probe of another link": {probe(1), 0},
+		"audit": {role.Check{Work: id, Base: base}, 2}, "probe": {probe(2), 2}, "probe of a later link": {probe(4), 4},
+		"probe of a link that is served": {probe(1), 0},
 	} {
 		w := &wire{members: []string{"ann"}}
 		p := &Executor{ID: "me", Lineage: unlinked{}, Chain: w, Blobs: w}
@@ -39,7 +41,8 @@ func TestALinkThatNoMemberServes(t *testing.T) {
 				t.Errorf("%s: %+v", name, failed)
 			}
 		}
-		if len(w.sent) != c.sent || c.sent > 0 && w.sent[0] != (role.Missing{Work: id, Slice: 2}) {
+		if c.link == 0 && len(w.sent) > 0 || c.link > 0 && (len(w.sent) != 2 ||
+			w.sent[0] != (role.Missing{Work: id, Slice: c.link}) || w.sent[1] != w.sent[0]) {
 			t.Errorf("%s: sent %+v", name, w.sent)
 		}
 	}

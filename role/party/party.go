@@ -115,7 +115,6 @@ type Executor struct {
 
 	mu     sync.Mutex
 	hidden map[work.UnitID]*engine.Work // computed units whose update others may not read yet
-	said   map[work.UnitID]uint32       // links that it has reported
 }
 
 // Perform does one action and returns what came of it.

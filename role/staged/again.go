@@ -200,6 +200,7 @@ func (x *Engine) later(at place, holders []string) bool {
 func (x *Engine) fetch(ctx context.Context, replica work.Units, stage int, holders []string) (*values, error) {
 	v, mine := newValues(), replica[stage]
 	steps := x.Task().Spec.StepsOf(mine.Index)
+	var lacks role.LacksLink
 	for i, l := range link.OfStage(x.plan, stage) {
 		if int(l.To) != stage {
 			continue
@@ -224,8 +225,11 @@ func (x *Engine) fetch(ctx context.Context, replica work.Units, stage int, holde
 			return nil, ctx.Err()
 		}
 		if failed != nil {
-			return nil, &role.LacksLink{Link: uint32(i) + 1, Err: errors.Join(err, failed)}
+			lacks.Links, lacks.Err = append(lacks.Links, uint32(i)+1), errors.Join(lacks.Err, err, failed)
 		}
+	}
+	if len(lacks.Links) > 0 {
+		return nil, &lacks
 	}
 	return v, nil
 }

@@ -149,7 +149,7 @@ func TestAllStagesAreComputedOnce(t *testing.T) {
 	for range maxTries + 2 {
 		err := x.Start(t.Context(), base, stage, []string{"holder"})
 		lacks, ok := errors.AsType[*role.LacksLink](err)
-		if !ok || link.OfStage(x.plan, stage)[lacks.Link-1].To != stage {
+		if !ok || link.OfStage(x.plan, stage)[lacks.Links[0]-1].To != stage {
 			t.Fatalf("values that no member has: %v", err)
 		}
 		made = append(made, lies.made)
