@@ -174,3 +174,39 @@ func answerTo(t testing.TB, s *Server, method, path, body, token string) (int, m
 	}
 	return w.Code, answer
 }
+
+// A client that names the model of another token while its own waits for a network does not delay that model.
+func TestPathsOfOthersDelayNone(t *testing.T) {
+	tokens, err := access.ParseTokens(strings.NewReader("aaaaaaaaaaaaaaaa submit\nbbbbbbbbbbbbbbbb submit\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := make(chan struct{})
+	close(open)
+	e := &stalled{&lasting{counting: &counting{gate: open}}, make(chan struct{})}
+	defer close(e.network)
+	s := New(t.Context(), e, Config{Tokens: tokens, Models: 2})
+	as := func(who, path, body string) map[string]any {
+		t.Helper()
+		status, got := answerTo(t, s, http.MethodPost, path, body, strings.Repeat(who, 16))
+		if status != http.StatusOK || got["error"] != nil {
+			t.Fatalf("%s: %d %v", path, status, got)
+		}
+		return got
+	}
+	done := func(who, path, body string) map[string]any {
+		t.Helper()
+		return as(who, "retrieve_future", fmt.Sprintf(`{"request_id": %q}`, as(who, path, body)["request_id"]))
+	}
+	models := map[string]string{}
+	for _, who := range []string{"a", "b"} {
+		begun := as(who, "create_session", "{}")
+		model := done(who, "create_model", fmt.Sprintf(`{"base_model": "base", "session_id": %q}`, begun["session_id"]))
+		models[who] = model["model_id"].(string)
+	}
+	as("b", "optim_step", fmt.Sprintf(`{"model_id": %q, "seq_id": 1, "adam_params": {}}`, models["b"]))
+	as("b", "load_weights", fmt.Sprintf(`{"model_id": %q, "path": "tinker://%s/weights/w"}`, models["b"], models["a"]))
+	if got := done("a", "forward_backward", passBody(models["a"], "cross_entropy", "", 0)); got["loss_fn_outputs"] == nil {
+		t.Errorf("while the model of another token waits: %v", got)
+	}
+}

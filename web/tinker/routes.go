@@ -245,7 +245,7 @@ func (s *Server) load(r request) (job, error) {
 		return job{}, invalid("path", "%.200q is no tinker://MODEL/weights/NAME", q.Path)
 	}
 	p.By = r.by.Token
-	return job{model: q.Model, number: q.Sequence, from: p.Model, do: func(string) (any, error) {
+	return job{model: q.Model, number: q.Sequence, from: s.clients.Own(p.Model, p.By), do: func(string) (any, error) {
 		err := s.engine.Load(q.Model, p, q.Optimizer)
 		return map[string]any{"type": "load_weights", "path": p.String()}, err
 	}}, nil

@@ -119,7 +119,7 @@ func continued(s *Server, r request) (*work.Future, error) {
 	}
 	p := work.Piece{ID: clients.NewID("request"), Owner: r.by.Token, Bytes: len(r.body), Do: do}
 	if from != nil { // a request before this one may save the weights
-		p.Lines = []string{from.Model}
+		p.Lines = s.clients.Own(from.Model, from.By)
 	}
 	return s.queue.Add(p)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -137,12 +136,12 @@ type job struct {
 	model  string
 	number *int64 // of the request; nil: it has none
 	do     func(id string) (any, error)
-	from   string // another model, whose weights it reads; "": none
+	from   []string // other models of the client, whose weights it reads
 }
 
 // lines are the models after whose earlier work a job is done.
 func (j job) lines() []string {
-	return slices.DeleteFunc([]string{j.model, j.from}, func(name string) bool { return name == "" })
+	return append([]string{j.model}, j.from...)
 }
 
 // submits returns the operation that puts the jobs of requests into the queue, once for each sequence number of a

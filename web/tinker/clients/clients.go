@@ -207,6 +207,15 @@ func (t *Table[C]) Find(name, token string) (c C, err error) {
 	return c, err
 }
 
+// Own is a model of a token as a list; nil: the token has no such model. A client names models of others, too, whose
+// work must not wait for its own.
+func (t *Table[C]) Own(name, token string) []string {
+	if _, err := t.Find(name, token); err != nil {
+		return nil
+	}
+	return []string{name}
+}
+
 // Once makes a future of a request to a model, or returns that of the same request, made before under the same number:
 // its identifier.
 func (t *Table[C]) Once(name, token string, number *int64, body []byte, add func() (string, error)) (string, error) {
