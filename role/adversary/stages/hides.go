@@ -23,7 +23,7 @@ type Hides struct{}
 // Install implements Attack.
 func (Hides) Install(c adversary.Setup) adversary.Step {
 	x, ok := c.Honest.(*staged.Engine)
-	if ok && c.Circle != nil {
+	if ok && c.Circle != nil && c.Circle.Tell(friend(c.Party.ID)) == nil { // before the first unit of any of them
 		c.Party.Compute = &hider{Engine: x, setup: c, lied: map[place]bool{}}
 	}
 	return c.Step
@@ -70,9 +70,6 @@ func (h *hider) hidden(ctx context.Context, round, unit uint32) (places []int, a
 
 // Train implements party.Compute.
 func (h *hider) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
-	if err := h.setup.Circle.Tell(friend(h.setup.Party.ID)); err != nil {
-		return nil, err
-	}
 	places, all, err := h.hidden(ctx, name.Round, unit)
 	if err != nil {
 		return nil, err
