@@ -19,7 +19,7 @@ func lacksLink(ctx context.Context, p *Executor, id work.UnitID, failed error) e
 	return failed
 }
 
-// reportLink sends a report, which the chain refuses if it has it. What this party has said before does not count: a
+// reportLink sends a report, which the chain refuses if it has it. Earlier reports of this party do not count: a
 // verifier that names another link voids the reports of all.
 func reportLink(ctx context.Context, p *Executor, m role.Missing) error {
 	err := p.Chain.Send(ctx, m)
