@@ -17,6 +17,7 @@ var (
 	ErrAddress   = errors.New("payout: not an address of the other chain")
 	ErrSignature = errors.New("payout: wrong signature")
 	ErrBridge    = errors.New("payout: invalid bridge")
+	ErrClaim     = errors.New("payout: invalid claim")
 	ErrSet       = errors.New("payout: invalid set of validators")
 )
 

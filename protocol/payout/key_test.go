@@ -74,6 +74,12 @@ func TestOwnersNameKeys(t *testing.T) {
 	if _, _, err := Claiming("town", evm, 1, claim, secret); !errors.Is(err, ErrAddress) {
 		t.Errorf("a claim on another kind of chain: %v", err)
 	}
+	for _, bad := range []Proof{{Account: k.Address(), Total: bytes.Repeat([]byte{1}, 33)}, // of a node that lies
+		{Account: k.Address(), Total: []byte{1}, Path: make([]Digest, maxPath+1)}} {
+		if _, _, err := Claiming("town", keys, 1, bad, secret); !errors.Is(err, ErrClaim) {
+			t.Errorf("a claim of %d bytes with a path of %d: %v", len(bad.Total), len(bad.Path), err)
+		}
+	}
 }
 
 func FuzzParseKey(f *testing.F) {
