@@ -1,6 +1,7 @@
 // Checks signed claims of keys of Ed25519 (docs/payouts.md): a reference for programs of other chains, which shares no
-// code with the network. `node statement.mjs FILE ROOT NETWORK` checks a file of statements, in JSON or in bytes, a line
-// each, against the root that the program knows, and the network by its digest.
+// code with the network. `node statement.mjs FILE ROOT NETWORK CHAIN CONTRACT EPOCH` checks a file of statements, in
+// JSON or in bytes, a line each, against what the program knows: its own chain and contract, the network by its digest,
+// and the latest root with its epoch.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -72,11 +73,21 @@ function read(line) {
     signature: bytes(s.signature, 64) };
 }
 
-// check returns what a line claims, or throws the reason why it claims nothing.
-export function check(line, root, network) {
+// known is what a program knows, from texts.
+export function known(root, network, chain, contract, epoch) {
+  return { root: prefixed(root, 32), network: prefixed(network, 32), chain: decimal(chain, 53n),
+    contract: prefixed(contract, 20), epoch: decimal(epoch, 64n) };
+}
+
+// check returns what a line claims of the program, or throws the reason why it claims nothing. A program has paid an
+// account before, and not a key.
+export function check(line, { root, network, chain, contract, epoch }) {
   const s = read(line);
   assert.ok(same(s.network, network), 'of another network');
   assert.ok(same(s.root, root), 'under another root');
+  assert.equal(s.chain, chain, 'of another chain');
+  assert.ok(same(s.contract, contract), 'of another contract');
+  assert.equal(s.epoch, epoch, 'of another epoch');
   assert.ok(s.chain >= 1n << 52n, 'of a chain whose addresses are no keys');
   assert.ok(s.total > 0n, 'of nothing');
   const account = keccak_256(concat(text('starling payout key 1'), s.key)).slice(12);
@@ -90,12 +101,13 @@ export function check(line, root, network) {
   const message = concat(keccak_256(text('starling payout claim 1')), s.network, word(s.chain), padded(s.contract),
     word(s.epoch), s.root, s.key, padded(s.token), word(s.total), word(BigInt(s.path.length)), ...s.path);
   assert.ok(ed25519.verify(s.signature, message, s.key), 'not signed by the key');
-  return { address: s.key, token: s.token, total: s.total };
+  return { address: s.key, account, token: s.token, total: s.total };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const [file, root, network] = process.argv.slice(2);
+  const [file, ...knows] = process.argv.slice(2);
+  const at = known(...knows);
   const lines = readFileSync(file, 'utf8').split('\n').filter((l) => l !== '');
-  for (const line of lines) check(line, prefixed(root, 32), prefixed(network, 32));
+  for (const line of lines) check(line, at);
   console.log(`${lines.length} claims hold`);
 }

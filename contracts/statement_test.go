@@ -13,8 +13,8 @@ import (
 	"github.com/starling-network/starling/protocol/payout"
 )
 
-// statements are claims of keys and of addresses in one tree, on a chain of keys.
-func statements(t *testing.T) (s payout.Statement, raw []byte) {
+// statements are claims of keys and of addresses in one tree, for a contract on a chain of keys.
+func statements(t *testing.T, b payout.Bridge, epoch uint64) (s payout.Statement, raw []byte) {
 	t.Helper()
 	secret := ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", 32)))
 	key := payout.Key(secret.Public().(ed25519.PublicKey))
@@ -25,13 +25,12 @@ func statements(t *testing.T) (s payout.Statement, raw []byte) {
 	}
 	claims = append(claims, payout.Claim{Account: key.Address(), Token: payout.Address{9}, Total: big.NewInt(7_000_000)})
 	claims.Sort()
-	b := payout.Bridge{EVM: payout.FirstKeyed + 101, Contract: payout.Address{7, 7}}
 	for i, c := range claims {
 		if c.Account != key.Address() {
 			continue
 		}
 		var err error
-		if s, raw, err = payout.Claiming("starling-1", b, 12, claims.Proof(claims.Tree(), i), secret); err != nil {
+		if s, raw, err = payout.Claiming("starling-1", b, epoch, claims.Proof(claims.Tree(), i), secret); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,10 +41,11 @@ func statements(t *testing.T) (s payout.Statement, raw []byte) {
 }
 
 // A verifier that shares no code with this one accepts a statement in both formats, and refuses it with any of its
-// fields, and any byte of its words, changed, or of another root or network.
+// fields, and any byte of its words, changed, or that the key signed for another chain, contract or epoch.
 func TestStatementsAreCheckedElsewhere(t *testing.T) {
 	npm(t)
-	s, raw := statements(t)
+	own := payout.Bridge{EVM: payout.FirstKeyed + 101, Contract: payout.Address{7, 7}}
+	s, raw := statements(t, own, 12)
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +57,13 @@ func TestStatementsAreCheckedElsewhere(t *testing.T) {
 		bad[fmt.Sprint("byte ", i)] = fmt.Sprintf("%x", raw)
 		raw[i] ^= 1
 	}
+	for name, of := range map[string]payout.Bridge{"another chain": {EVM: own.EVM + 1, Contract: own.Contract},
+		"another contract": {EVM: own.EVM, Contract: payout.Address{7, 8}}} {
+		_, elsewhere := statements(t, of, 12)
+		bad[name] = fmt.Sprintf("%x", elsewhere)
+	}
+	_, before := statements(t, own, 11)
+	bad["another epoch"] = fmt.Sprintf("%x", before)
 	other := payout.Key(ed25519.NewKeyFromSeed([]byte(strings.Repeat("o", 32))).Public().(ed25519.PublicKey))
 	for field, value := range map[string]any{"format": "starling-payout-claim/2", "network": payout.Digest{1},
 		"chain": "4503599627370497", "contract": payout.Address{1}, "epoch": "13", "root": payout.Digest{2},
@@ -81,6 +88,7 @@ func TestStatementsAreCheckedElsewhere(t *testing.T) {
 		}
 	}
 	all, err := json.Marshal(map[string]any{"root": s.Root, "network": payout.Network("starling-1"), "total": s.Total,
+		"chain": s.Chain, "contract": s.Contract, "epoch": s.Epoch,
 		"good": map[string]string{"json": string(text), "bytes": fmt.Sprintf("%x", raw)}, "bad": bad})
 	if err != nil {
 		t.Fatal(err)
@@ -93,5 +101,6 @@ func TestStatementsAreCheckedElsewhere(t *testing.T) {
 		}
 	}
 	nodejs(t, "statements.mjs", file)
-	nodejs(t, "statement.mjs", lines, s.Root.String(), payout.Network("starling-1").String())
+	nodejs(t, "statement.mjs", lines, s.Root.String(), payout.Network("starling-1").String(), s.Chain,
+		s.Contract.String(), s.Epoch)
 }
