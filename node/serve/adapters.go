@@ -12,8 +12,17 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// adapterFile has the tensors of an adapter.
-const adapterFile = "adapter_model.safetensors"
+// The files of an adapter: its tensors, and its rank and scale.
+const (
+	adapterFile       = "adapter_model.safetensors"
+	adapterConfigFile = "adapter_config.json"
+)
+
+// StateOf is the state of the adapter in a folder, of all that its answers depend on, or "" if it has no such files.
+func StateOf(dir string) string {
+	state, _ := stateOf(filepath.Join(dir, adapterConfigFile), filepath.Join(dir, adapterFile))
+	return state
+}
 
 // shelf keeps the tensors of the adapters that are asked for in memory, as many as there is room for: the one that was
 // last used longest ago makes room for another. Its fields need the lock of the engine.
@@ -79,11 +88,10 @@ func (e *Engine) load(number int, a *shelved) error {
 	if loaded { // by another request
 		return nil
 	}
-	state, _ := stateOf(filepath.Join(a.dir, adapterFile))
-	if state != a.state {
-		return fmt.Errorf("%w: %s is another file than when the server began: start it again", ErrFolder, a.dir)
-	}
 	read, err := folder.ReadAdapter(os.DirFS(a.dir), e.shelf.base)
+	if state := StateOf(a.dir); state != a.state { // after it was read: a run may write it meanwhile
+		return fmt.Errorf("%w: %s is another adapter than when the server began: start it again", ErrFolder, a.dir)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrFolder, a.dir, err)
 	}

@@ -73,7 +73,7 @@ func completed(t *testing.T, server string, model string, i int, stream bool) st
 func TestAdaptersOverHTTP(t *testing.T) {
 	const texts = 9
 	dir, first := folders(t)
-	adapters := []Adapter{{"first", first}, {"second", adapterOf(t, config(t), 9)}}
+	adapters := []Adapter{{Name: "first", Dir: first}, {Name: "second", Dir: adapterOf(t, config(t), 9)}}
 	serve := func(o Options, begun *sync.WaitGroup) string {
 		o.Name = "base"
 		e, err := Open(dir, o)

@@ -32,7 +32,7 @@ func checkable(t *testing.T, dir string) *checked.Model {
 // together with others pass the check.
 func TestAnswersCanBeChecked(t *testing.T) {
 	dir, adapter := folders(t)
-	e, err := Open(dir, Options{Name: "base", Adapters: []Adapter{{"tuned", adapter}}, Checked: true, Texts: 4})
+	e, err := Open(dir, Options{Name: "base", Adapters: []Adapter{{Name: "tuned", Dir: adapter}}, Checked: true, Texts: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,10 @@ type Options struct {
 }
 
 // Adapter is a folder of an adapter, and the name of the model that it makes of the one served.
-type Adapter struct{ Name, Dir string }
+type Adapter struct {
+	Name, Dir string
+	State     string // StateOf that the folder must have; "": any
+}
 
 // Engine is an openai.Model.
 type Engine struct {
@@ -186,8 +189,12 @@ func (e *Engine) adapters(c architecture.Config, list []Adapter) (adapters []gen
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrFolder, a.Dir, err)
 		}
-		if err := e.add(a.Name, a.Dir, filepath.Join(a.Dir, adapterFile)); err != nil {
+		files := []string{filepath.Join(a.Dir, adapterConfigFile), filepath.Join(a.Dir, adapterFile)}
+		if err := e.add(a.Name, a.Dir, files...); err != nil {
 			return nil, err
+		}
+		if state := e.infos[len(e.infos)-1].State; a.State != "" && state != a.State {
+			return nil, fmt.Errorf("%w: %s is another adapter than when it was looked at: start again", ErrFolder, a.Dir)
 		}
 		adapters = append(adapters, generate.Adapter{Config: read.Config})
 	}

@@ -88,7 +88,7 @@ func adapterOf(t testing.TB, c architecture.Config, seed uint64) (dir string) {
 func open(t testing.TB, o Options) *Engine {
 	t.Helper()
 	dir, adapter := folders(t)
-	o.Name, o.Adapters = "base", []Adapter{{"tuned", adapter}}
+	o.Name, o.Adapters = "base", []Adapter{{Name: "tuned", Dir: adapter}}
 	e, err := Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -262,10 +262,10 @@ func TestChatTemplates(t *testing.T) {
 func TestOpenRefusals(t *testing.T) {
 	dir, adapter := folders(t)
 	for name, o := range map[string]Options{
-		"same name":  {Name: "a", Adapters: []Adapter{{"a", adapter}}},
-		"no name":    {Adapters: []Adapter{{"", adapter}}},
-		"no folder":  {Adapters: []Adapter{{"a", filepath.Join(adapter, "none")}}},
-		"no adapter": {Adapters: []Adapter{{"a", dir}}},
+		"same name":  {Name: "a", Adapters: []Adapter{{Name: "a", Dir: adapter}}},
+		"no name":    {Adapters: []Adapter{{Name: "", Dir: adapter}}},
+		"no folder":  {Adapters: []Adapter{{Name: "a", Dir: filepath.Join(adapter, "none")}}},
+		"no adapter": {Adapters: []Adapter{{Name: "a", Dir: dir}}},
 	} {
 		if _, err := Open(dir, o); !errors.Is(err, ErrFolder) {
 			t.Errorf("%s: %v", name, err)

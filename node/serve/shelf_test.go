@@ -2,6 +2,8 @@ package serve
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/starling-network/starling/client/wallet"
@@ -15,7 +17,8 @@ import (
 // further one is refused as busy.
 func TestAdaptersAreReadOnDemand(t *testing.T) {
 	dir, first := folders(t)
-	list := []Adapter{{"first", first}, {"second", adapterOf(t, config(t), 9)}, {"third", adapterOf(t, config(t), 11)}}
+	list := []Adapter{{Name: "first", Dir: first}, {Name: "second", Dir: adapterOf(t, config(t), 9)},
+		{Name: "third", Dir: adapterOf(t, config(t), 11)}}
 	started := func(memory int64) *Engine {
 		e, err := Open(dir, Options{Name: "base", Adapters: list, AdapterMemory: memory})
 		if err != nil {
@@ -60,11 +63,35 @@ func TestAdaptersAreReadOnDemand(t *testing.T) {
 	}
 }
 
+// An adapter whose scale or tensors are others than when its owner looked at it is not served.
+func TestAdaptersOfAnotherStateAreRefused(t *testing.T) {
+	for _, file := range []string{adapterConfigFile, adapterFile} {
+		dir, adapter := folders(t)
+		of := Adapter{Name: "tuned", Dir: adapter, State: StateOf(adapter)}
+		e, err := Open(dir, Options{Name: "base", Adapters: []Adapter{of}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(e.Close)
+		raw, err := os.ReadFile(filepath.Join(adapter, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFiles(t, adapter, map[string][]byte{file: append(raw, ' ')})
+		if _, err := e.hold(1); !errors.Is(err, ErrFolder) {
+			t.Errorf("another %s, when it is asked for: %v", file, err)
+		}
+		if _, err := Open(dir, Options{Name: "base", Adapters: []Adapter{of}}); !errors.Is(err, ErrFolder) {
+			t.Errorf("another %s, when the server begins: %v", file, err)
+		}
+	}
+}
+
 // Answers of an adapter have receipts that its holder checks with the adapter. One that was written without it is
 // found.
 func TestAnswersOfAdaptersCanBeChecked(t *testing.T) {
 	dir, adapter := folders(t)
-	e, err := Open(dir, Options{Name: "base", Adapters: []Adapter{{"tuned", adapter}}, Checked: true})
+	e, err := Open(dir, Options{Name: "base", Adapters: []Adapter{{Name: "tuned", Dir: adapter}}, Checked: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,7 @@ type seat struct {
 	folder  string
 	number  uint64         // on the network; 0: it is registered
 	checked *checked.Model // of an adapter the form that signs
+	state   string         // of an adapter, before checked was made
 	wanted  rules.Model
 	place   rules.Place
 	redeems *hosting.Redeemer
@@ -46,11 +47,12 @@ func (p *Provider) loadAdapters(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		state := serve.StateOf(path) // the engine reads the folder again: answers of another adapter would be signed
 		m, err := p.base.checked.Adapted(path)
 		if err != nil {
 			return fmt.Errorf("%w: the adapter %s: %w", ErrModel, a.Folder, err)
 		}
-		s := &seat{folder: path, number: a.Model, checked: m.Signs(),
+		s := &seat{folder: path, number: a.Model, checked: m.Signs(), state: state,
 			wanted: rules.Model{Name: cmp.Or(a.Name, filepath.Base(path)), Job: a.Job, Licence: p.Licence, PartPPM: a.PartPPM,
 				Weights: m.Weights}}
 		if s.wanted.Files, err = listing.Files(ctx, path); err != nil {
@@ -84,7 +86,7 @@ func (p *Provider) open() (*serve.Engine, error) {
 	o := p.Serve
 	o.Name, o.Checked = p.base.wanted.Name, true
 	for _, s := range p.adapters {
-		o.Adapters = append(o.Adapters, serve.Adapter{Name: s.wanted.Name, Dir: s.folder})
+		o.Adapters = append(o.Adapters, serve.Adapter{Name: s.wanted.Name, Dir: s.folder, State: s.state})
 	}
 	return serve.Open(p.Folder, o)
 }
