@@ -101,12 +101,13 @@ func (o *asking) open(cmd *cobra.Command, c *terminal.Console, name string, adap
 			config.Local = e
 		}
 		var over []hosting.Model
+		var names map[uint64]string
 		if adapters {
-			if over, err = listing.Adapters(ctx, cl.Hosting, m.ID); err != nil {
+			if over, names, err = listing.Adapters(ctx, cl.Hosting, m); err != nil {
 				return err
 			}
 		}
-		g, err := gateway.OpenSeveral(ctx, config, over, dir)
+		g, err := gateway.OpenSeveral(ctx, config, over, names, dir)
 		if err != nil {
 			return err
 		}
@@ -114,14 +115,17 @@ func (o *asking) open(cmd *cobra.Command, c *terminal.Console, name string, adap
 	})
 }
 
-// decider is the model in a folder of this machine, with the names that its base and its adapters have on the network.
+// decider is the model in a folder of this machine, with the names by which it and its adapters are asked for. The base
+// of an adapter has another name than the adapter, so that it decides nothing about that.
 func (o *asking) decider(ctx context.Context, cl *client.Client, m hosting.Model) (*serve.Engine, error) {
-	if m.Base != 0 {
+	if name := m.Name; m.Base != 0 {
 		base, err := cl.Hosting.Model(ctx, m.Base)
 		if err != nil {
 			return nil, err
 		}
-		m = base
+		if m = base; m.Name == name {
+			m.Name = fmt.Sprintf("%s@%d", m.Name, m.ID)
+		}
 	}
 	adapters, err := adaptersOf(o.adapters)
 	if err != nil {

@@ -194,12 +194,12 @@ func (g *Gateway) decide(ctx context.Context, r openai.Request, a, b Answer) {
 // right is the right answer to a request: that of the model itself, or that of a third provider.
 func (g *Gateway) right(ctx context.Context, r openai.Request, a, b Answer) (Answer, string, error) {
 	m := g.config.Local
-	has := func(x openai.Info) bool { return x.Name == g.config.Model.Name }
+	has := func(x openai.Info) bool { return x.Name == g.config.Served }
 	if m == nil || !slices.ContainsFunc(m.Models(), has) { // such as an adapter whose folder is not here
 		third, err := g.again(ctx, r, a.Provider, b.Provider)
 		return third, "third", err
 	}
-	r.Model = g.config.Model.Name
+	r.Model = g.config.Served
 	if r.Messages != nil {
 		var stops []string
 		var err error

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +14,9 @@ import (
 // of them is not asked for any. It is an openai.Model.
 type Several struct{ all []*Gateway }
 
-// OpenSeveral opens a gateway to a model, and to adapters of it, whose conflicts are in folders of their own. An
-// adapter whose name another one has is served by the name with its number. The caller closes it.
-func OpenSeveral(ctx context.Context, c Config, adapters []hosting.Model,
+// OpenSeveral opens a gateway to a model, and to adapters of it, whose conflicts are in folders of their own,
+// and which are served by the names of listing.Adapters, by their numbers. The caller closes it.
+func OpenSeveral(ctx context.Context, c Config, adapters []hosting.Model, names map[uint64]string,
 	dir func(hosting.Model) string) (s *Several, err error) {
 	c.models = 1 + len(adapters)
 	first, err := Open(ctx, c)
@@ -26,12 +25,8 @@ func OpenSeveral(ctx context.Context, c Config, adapters []hosting.Model,
 	}
 	s = &Several{all: []*Gateway{first}}
 	c.Purse = first.purse
-	slices.SortFunc(adapters, func(a, b hosting.Model) int { return cmp.Compare(a.ID, b.ID) })
 	for _, m := range adapters {
-		c.Model, c.Dir, c.Served = m, dir(m), m.Name
-		if s.of(c.Served) != nil {
-			c.Served = fmt.Sprintf("%s@%d", m.Name, m.ID)
-		}
+		c.Model, c.Dir, c.Served = m, dir(m), names[m.ID]
 		g, err := Open(ctx, c)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())

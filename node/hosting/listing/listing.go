@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/node/push/published"
@@ -86,23 +87,42 @@ func Offer(ctx context.Context, n Network, p hosting.Place) error {
 	return n.Host(ctx, p)
 }
 
-// Adapters are the adapters of a model that providers host, in the order of their numbers.
-func Adapters(ctx context.Context, n Network, base uint64) (list []hosting.Model, _ error) {
+// MaxAdapters is the most adapters of a model that are served with it.
+const MaxAdapters = 64
+
+// Adapters are the adapters of a model that providers host, in the order of their numbers, at most MaxAdapters, and the
+// names by which they are served. A name is that of the adapter that was registered first, whether it is hosted or not:
+// otherwise a stranger would have it as soon as nobody hosts that one. All others have @ and their numbers after it, as
+// has a name with an @ in it.
+func Adapters(ctx context.Context, n Network, base hosting.Model) (list []hosting.Model, names map[uint64]string,
+	_ error) {
 	all, err := n.Models(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	places, err := n.Places(ctx, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	hosted, taken := map[uint64]bool{}, map[string]bool{base.Name: true}
+	for _, p := range places {
+		hosted[p.Model] = hosted[p.Model] || p.Open()
+	}
+	names = map[uint64]string{}
 	for _, m := range slices.Backward(all) { // the latest is the first
-		hosts := func(p hosting.Place) bool { return p.Model == m.ID && p.Open() }
-		if m.Base == base && slices.ContainsFunc(places, hosts) {
+		if m.Base != base.ID {
+			continue
+		}
+		names[m.ID] = m.Name
+		if taken[m.Name] || strings.Contains(m.Name, "@") {
+			names[m.ID] = fmt.Sprintf("%s@%d", m.Name, m.ID)
+		}
+		taken[m.Name] = true
+		if hosted[m.ID] && len(list) < MaxAdapters {
 			list = append(list, m)
 		}
 	}
-	return list, nil
+	return list, names, nil
 }
 
 // Find is the model that a number or a name names.

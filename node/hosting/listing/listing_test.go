@@ -3,6 +3,7 @@ package listing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -90,5 +91,32 @@ func TestListing(t *testing.T) {
 	b.models = append(b.models, hosting.Model{ID: 2, Name: "tiny"})
 	if _, err := Find(ctx, b, "tiny"); !errors.Is(err, ErrMany) {
 		t.Error(err)
+	}
+}
+
+// An adapter has the name under which it was registered first, while it is hosted and while it is not. Those that were
+// registered later under its name, under that of the base, or under a name that looks numbered, have their numbers.
+func TestNamesOfAdapters(t *testing.T) {
+	b := &board{models: []hosting.Model{ // the latest is the first
+		{ID: 8, Name: "other", Base: 2}, {ID: 7, Name: "free", Base: 1}, {ID: 6, Name: "base", Base: 1},
+		{ID: 5, Name: "tuned", Base: 1}, {ID: 4, Name: "tuned@5", Base: 1}, {ID: 3, Name: "tuned", Base: 1},
+		{ID: 2, Name: "base"}, {ID: 1, Name: "base"}}}
+	for _, id := range []uint64{8, 7, 6, 5, 4} { // nobody hosts adapter 3
+		b.places = append(b.places, hosting.Place{Model: id})
+	}
+	list, names, err := Adapters(t.Context(), b, b.models[7])
+	var served []string
+	for _, m := range list {
+		served = append(served, names[m.ID])
+	}
+	if got, want := fmt.Sprint(served), "[tuned@5@4 tuned@5 base@6 free]"; got != want || err != nil {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	for id := range uint64(MaxAdapters) {
+		b.models = append([]hosting.Model{{ID: 9 + id, Name: "more", Base: 1}}, b.models...)
+		b.places = append(b.places, hosting.Place{Model: 9 + id})
+	}
+	if list, _, err = Adapters(t.Context(), b, hosting.Model{ID: 1}); len(list) != MaxAdapters || err != nil {
+		t.Errorf("%d adapters, %v", len(list), err)
 	}
 }
