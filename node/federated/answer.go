@@ -75,7 +75,7 @@ func (c *Coordinator) Announced(ctx context.Context, name ed25519.PublicKey, fro
 		c.seen[string(name)] = true
 	}
 	a := c.now
-	a.Counted = c.counted(c.rounds, hex.EncodeToString(name))
+	a.Counted = c.variates.of[hex.EncodeToString(name)].counted
 	return canon.MustMarshal(a), nil
 }
 

@@ -54,11 +54,11 @@ type Coordinator struct {
 	model   *train.Checkpoint
 	weights []byte // EncodeWeights of model, and of the mean of variates
 	variates
-	rounds []Record
-	now    federated.Announcement
-	round  *federated.Round
-	seen   map[string]bool // owners that have got the announcement
-	told   map[string]bool // owners that know that the job is over
+	tally tally
+	now   federated.Announcement
+	round *federated.Round
+	seen  map[string]bool // owners that have got the announcement
+	told  map[string]bool // owners that know that the job is over
 }
 
 // New begins a compiled job in a folder, or continues it. The caller has locked the folder.
@@ -87,11 +87,16 @@ func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
 	if c.model, c.variates, err = readCheckpoint(opt.Dir, b.Genesis, scaffold); err != nil {
 		return nil, err
 	}
-	if c.rounds, err = readRounds(opt.Dir, c.model.Round); err != nil {
+	if err := readRounds(opt.Dir, c.model.Round, c.count); err != nil {
 		return nil, err
 	}
 	for c.state.Begun >= int64(c.model.Round) { // it was cut off, and owners answer a round once
-		c.rounds = append(c.rounds, Record{Round: c.model.Round, Void: "the coordinator ended while it was under way"})
+		r := Record{Round: c.model.Round, Sent: slices.Clone(c.state.Owners), // as far as is known
+			Void: "the coordinator ended while it was under way"}
+		if err := appendRound(opt.Dir, r); err != nil {
+			return nil, err
+		}
+		c.count(r)
 		c.model = unmoved(c.model)
 	}
 	if c.eval, err = cpu.Compile(b.Eval, opt.Threads); err != nil {
@@ -119,6 +124,12 @@ func (c *Coordinator) Job() canon.Digest { return c.id }
 // save keeps the state. The caller holds the lock, or is alone.
 func (c *Coordinator) save() error {
 	return folder.WriteJSON(filepath.Join(c.opt.Dir, FileState), c.state)
+}
+
+// count counts the record of a round. The caller holds the lock, or is alone.
+func (c *Coordinator) count(r Record) {
+	c.tally.add(r)
+	c.variates.count(r)
 }
 
 // change wakes all that wait. The caller holds the lock.
@@ -178,8 +189,8 @@ func (c *Coordinator) Linger(ctx context.Context, most time.Duration) {
 func (c *Coordinator) open() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forget(c.rounds, c.model.Round, idleSums(c.b.Job.Federated.Sample))
-	c.weights = EncodeWeights(slices.Concat(c.model.Params, c.mean(c.rounds)))
+	c.forget(c.model.Round, idleSums(c.b.Job.Federated.Sample))
+	c.weights = EncodeWeights(slices.Concat(c.model.Params, c.mean()))
 	c.now = federated.Announcement{Round: c.model.Round, Model: WeightsDigest(c.weights), Since: c.since}
 	var err error
 	f := c.b.Job.Federated
@@ -217,9 +228,10 @@ func (c *Coordinator) play(ctx context.Context) (Record, error) {
 			return r, err
 		}
 	}
-	c.model, c.variates, c.rounds, c.round = next, variates, append(c.rounds, r), nil
+	c.model, c.variates, c.round = next, variates, nil
+	c.count(r)
 	c.change()
-	if err := writeRounds(c.opt.Dir, c.rounds); err != nil {
+	if err := appendRound(c.opt.Dir, r); err != nil {
 		return r, err
 	}
 	return r, writeCheckpoint(c.opt.Dir, c.model, c.variates)
@@ -267,7 +279,7 @@ func (c *Coordinator) advance() (*train.Checkpoint, variates, error) {
 			next.Outer[k][i] = moved.Outer[k][at]
 		}
 	}
-	return next, c.variates.after(c.mean(c.rounds), mean, c.round.Cohort(), scaffold.Rates(c.b.Spec, base.Round)), nil
+	return next, c.variates.after(c.mean(), mean, c.round.Cohort(), scaffold.Rates(c.b.Spec, base.Round)), nil
 }
 
 // collect gathers the messages of a round, and says why it has no sum, if it has none. The error is that of the context
@@ -283,7 +295,7 @@ func (c *Coordinator) collect(ctx context.Context) (void string, err error) {
 			cancel()
 			if err == nil {
 				c.mu.Unlock()
-			} else if err != context.DeadlineExceeded {
+			} else if !errors.Is(err, context.DeadlineExceeded) {
 				return "", err
 			}
 		}
@@ -329,7 +341,7 @@ func (c *Coordinator) gather(ctx context.Context) (void string, err error) {
 			}
 		}
 		all := len(c.seen) >= f.Owners
-		first := len(c.rounds) == 0
+		first := c.model.Round == 0
 		c.mu.Unlock()
 		waited := c.opt.Clock.Now().Sub(begun)
 		switch {

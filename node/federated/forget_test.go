@@ -12,21 +12,25 @@ func TestVariatesOfOwnersThatLeave(t *testing.T) {
 	rounds := []Record{round(0, "", "a", "b", "c"), round(1, "no sum", "a", "b", "c"), round(2, "", "a", "b"),
 		round(3, "", "a", "b")}
 	v := variates{sum: []*tensor.Tensor{tensor.FromF32([]float32{6}, 1)}}
-	if got := v.mean(rounds)[0].F32()[0]; got != 2 {
+	for _, r := range rounds {
+		v.count(r)
+	}
+	if got := v.mean()[0].F32()[0]; got != 2 {
 		t.Errorf("the mean of three variates is %v", got)
 	}
-	if n := v.counted(rounds, "c"); n != 1 {
+	if n := v.of["c"].counted; n != 1 {
 		t.Errorf("%d sums have an update of c", n)
 	}
-	if v.forget(rounds, 4, 3); v.sum[0].F32()[0] != 6 || v.since != 0 {
+	if v.forget(4, 3); v.sum[0].F32()[0] != 6 || v.since != 0 {
 		t.Errorf("an owner that is missing in two sums: %+v", v)
 	}
-	rounds = append(rounds, round(4, "", "a", "b"))
-	if v.forget(rounds, 5, 3); v.sum[0].F32()[0] != 0 || v.since != 5 || v.counted(rounds, "a") != 0 {
+	v.count(round(4, "", "a", "b"))
+	if v.forget(5, 3); v.sum[0].F32()[0] != 0 || v.since != 5 || v.of["a"].counted != 0 {
 		t.Errorf("one that is missing in three: %+v", v)
 	}
 	var none variates
-	if none.forget(rounds, 5, 3); none.since != 0 || none.mean(rounds) != nil {
+	none.count(rounds[0])
+	if none.forget(5, 3); none.since != 0 || none.mean() != nil || none.of != nil {
 		t.Errorf("a job without variates: %+v", none)
 	}
 }

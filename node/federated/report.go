@@ -3,6 +3,7 @@ package federated
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 
@@ -19,7 +20,7 @@ import (
 type Record struct {
 	Round    uint32                  `json:"round"`
 	Cohort   int                     `json:"cohort"` // owners whose updates are in the sum
-	Sent     []string                `json:"sent"`   // names of owners that sent a vector, in hexadecimal
+	Sent     []string                `json:"sent"`   // names of owners that sent a vector, in hexadecimal, or may have
 	Dropouts map[federated.Phase]int `json:"dropouts,omitempty"`
 	Faults   []string                `json:"faults,omitempty"`
 	Void     string                  `json:"void,omitempty"` // why there is no sum; "": there is one
@@ -122,35 +123,12 @@ func (c *Coordinator) report() *Report {
 	if folder.ReadJSON(filepath.Join(c.opt.Dir, fileFirst), &first) == nil {
 		r.FirstLoss = first.Loss
 	}
-	sent := map[string]uint32{}
-	most := uint32(0)
-	for _, x := range c.rounds {
-		if r.Faults += len(x.Faults); x.Void != "" {
-			r.Void++
-		} else if r.Rounds++; r.MinCohort == 0 || x.Cohort < r.MinCohort {
-			r.MinCohort = x.Cohort
-		}
-		for p, n := range x.Dropouts {
-			r.Dropouts[p] += n
-		}
-		for _, o := range x.Sent {
-			sent[o]++
-			most = max(most, sent[o])
-		}
-		if x.Loss != nil {
-			r.FinalLoss, r.Measured = x.Loss, x.Measured
-		}
-	}
-	use := federated.Spent{Noise: f.Noise.Multiplier, Rounds: most}
-	if e := federated.Epsilon(federated.OfOwner, f.Noise.Delta, use); !math.IsInf(e, 0) {
-		r.Epsilon = &e
-	}
-	if n := f.ExampleNoise; n.On() {
-		use.ExampleNoise, use.Steps = n.Multiplier, c.b.Spec.Steps
-		use.Rate = dpsgd.Terms{Lot: float64(c.b.Job.WorkerBatch())}.Rate(n.MinExamples)
-		r.Example = &Example{Epsilon: federated.Epsilon(federated.OfExample, n.Delta, use), Delta: n.Delta, Rate: use.Rate,
-			Steps: most * use.Steps}
-	}
+	t := &c.tally
+	r.Rounds, r.Void, r.Faults, r.MinCohort = t.sums, t.void, t.faults, t.cohort
+	r.FinalLoss, r.Measured = t.loss, t.measured
+	maps.Copy(r.Dropouts, t.dropouts)
+	most := t.most()
+	r.Epsilon, r.Example = Privacy(c.b, most)
 	r.Assumptions = append(assumptions(f.MinCohort, f.Noise.Multiplier > 0, most), exampleAssumptions(f.ExampleNoise,
 		r.Example)...)
 	if f.Updates == owners.Encrypted {
@@ -158,6 +136,23 @@ func (c *Coordinator) report() *Report {
 			"is disclosed rests on the hardness of learning with errors over rings, and on the assumptions about masks.")
 	}
 	return r
+}
+
+// Privacy is what the updates of an owner that sends one in a number of rounds say about all its data, and about one of
+// its examples; nil: there is no noise for it.
+func Privacy(b *prepare.CompiledJob, rounds uint32) (epsilon *float64, x *Example) {
+	f := b.Job.Federated
+	use := federated.Spent{Noise: f.Noise.Multiplier, Rounds: rounds}
+	if e := federated.Epsilon(federated.OfOwner, f.Noise.Delta, use); !math.IsInf(e, 0) {
+		epsilon = &e
+	}
+	if n := f.ExampleNoise; n.On() {
+		use.ExampleNoise, use.Steps = n.Multiplier, b.Spec.Steps
+		use.Rate = dpsgd.Terms{Lot: float64(b.Job.WorkerBatch())}.Rate(n.MinExamples)
+		x = &Example{Epsilon: federated.Epsilon(federated.OfExample, n.Delta, use), Delta: n.Delta, Rate: use.Rate,
+			Steps: rounds * use.Steps}
+	}
+	return epsilon, x
 }
 
 // assumptions are those under which the figures of a report hold.

@@ -16,6 +16,7 @@ import (
 	protocol "github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/node/federated"
 	"github.com/starling-network/starling/node/federated/owner"
+	"github.com/starling-network/starling/node/rundir"
 )
 
 // front passes requests to the coordinator that there is now. It ends one at the first message of a phase of round 0:
@@ -151,6 +152,10 @@ func TestAKilledCoordinatorContinues(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
 		if err != nil || r.Void != 1 || r.Rounds != 2 || !bytes.Equal(got, want) {
 			t.Errorf("killed in phase %s: %+v, %v, the same model: %t", p, r, err, bytes.Equal(got, want))
+		}
+		lines, err := rundir.ReadLines[federated.Record](filepath.Join(dir, federated.FileRounds))
+		if err != nil || len(lines) != 3 || len(lines[0].Sent) != 4 { // any may have sent a vector, which epsilon counts
+			t.Errorf("killed in phase %s: %+v, %v", p, lines, err)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package federated
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,24 +155,37 @@ func readCheckpoint(dir string, first *train.Checkpoint, steered bool) (c *train
 	return c, v, err
 }
 
-// readRounds are the records of the rounds before a number.
-func readRounds(dir string, before uint32) ([]Record, error) {
-	all, err := rundir.ReadLines[Record](filepath.Join(dir, FileRounds))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+// readRounds gives the records of the rounds before a number to a function. It cuts the rest off the file: records of
+// rounds that no checkpoint has, and a line that was not written to its end.
+func readRounds(dir string, before uint32, to func(Record)) (err error) {
+	f, err := os.OpenFile(filepath.Join(dir, FileRounds), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) && before == 0 {
+		return nil
 	}
-	return slices.DeleteFunc(all, func(r Record) bool { return r.Round >= before }), err
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	lines, kept := bufio.NewReader(f), int64(0)
+	for round := range before {
+		var r Record
+		line, err := lines.ReadBytes('\n')
+		if err == nil {
+			err = json.Unmarshal(line, &r)
+		}
+		if err == nil && r.Round != round {
+			err = fmt.Errorf("the line is of round %d", r.Round)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s: round %d: %w", rundir.ErrDamaged, f.Name(), round, err)
+		}
+		to(r)
+		kept += int64(len(line))
+	}
+	return f.Truncate(kept)
 }
 
-// writeRounds replaces the records.
-func writeRounds(dir string, all []Record) error {
-	var b bytes.Buffer
-	for _, r := range all {
-		line, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		b.Write(append(line, '\n'))
-	}
-	return folder.WriteFile(filepath.Join(dir, FileRounds), b.Bytes())
+// appendRound adds a record to the file.
+func appendRound(dir string, r Record) error {
+	return rundir.AppendRecords(&rundir.OutDir{Path: dir}, FileRounds, []Record{r})
 }

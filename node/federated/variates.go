@@ -2,7 +2,6 @@ package federated
 
 import (
 	"math"
-	"slices"
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/exchange/scaffold"
@@ -12,43 +11,32 @@ import (
 type variates struct {
 	sum   []*tensor.Tensor // nil: of another method
 	since uint32           // round in which all were 0 the last time
+	sums  int              // since then, which changed the variates
+	of    map[string]variate
 }
 
-// counts are the records of the rounds whose sums changed the variates since these were 0.
-func (v variates) counts(rounds []Record) (all []Record) {
-	for _, r := range rounds {
-		if v.sum != nil && r.Round >= v.since && r.Void == "" {
-			all = append(all, r)
-		}
-	}
-	return all
+// variate is what is known of that of one owner.
+type variate struct {
+	counted uint32 // sums that have its update
+	last    int    // the last one of these
 }
 
-// counted is the number of rounds of counts whose sums have an update of an owner.
-func (v variates) counted(rounds []Record, owner string) (n uint32) {
-	for _, r := range v.counts(rounds) {
-		if slices.Contains(r.Sent, owner) {
-			n++
-		}
+// count counts the record of a round: each sum changes the variates of the owners whose updates it has.
+func (v *variates) count(r Record) {
+	if v.sum == nil || r.Round < v.since || r.Void != "" {
+		return
 	}
-	return n
-}
-
-// last maps each owner that has a variate to the index, in counts, of the last round whose sum has its update.
-func (v variates) last(rounds []Record) map[string]int {
-	last := map[string]int{}
-	for i, r := range v.counts(rounds) {
-		for _, o := range r.Sent {
-			last[o] = i
-		}
+	if v.of == nil {
+		v.of = map[string]variate{}
 	}
-	return last
+	for _, o := range r.Sent {
+		v.of[o] = variate{v.of[o].counted + 1, v.sums}
+	}
+	v.sums++
 }
 
 // mean is the sum of the variates, divided by the number of owners that have one.
-func (v variates) mean(rounds []Record) []*tensor.Tensor {
-	return scaffold.Mean(v.sum, len(v.last(rounds)))
-}
+func (v variates) mean() []*tensor.Tensor { return scaffold.Mean(v.sum, len(v.of)) }
 
 // idleSums is the number of sums in a row without an update of one owner after which all variates are set to 0. sample
 // is the fraction of the owners that is asked in a round.
@@ -57,11 +45,10 @@ func idleSums(sample float64) int { return int(math.Ceil(10 / sample)) }
 // forget sets all variates to 0 before a round, if the last idle sums have no update of an owner that has a variate.
 // The variate of this owner estimates a gradient at old weights, and stays in the mean that corrects the steps of all
 // owners. The coordinator does not know the variate of a single owner, so it cannot subtract that one from the sum.
-func (v *variates) forget(rounds []Record, round uint32, idle int) {
-	all := len(v.counts(rounds))
-	for _, last := range v.last(rounds) {
-		if all-1-last >= idle {
-			v.sum, v.since = scaffold.Zeros(v.sum), round
+func (v *variates) forget(round uint32, idle int) {
+	for _, x := range v.of {
+		if v.sums-1-x.last >= idle {
+			*v = variates{sum: scaffold.Zeros(v.sum), since: round}
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -39,7 +40,7 @@ func (Wall) Wait(ctx context.Context, closed <-chan struct{}) error {
 func Pause(ctx context.Context, c Clock, d time.Duration) error {
 	within, cancel := c.Within(ctx, d)
 	defer cancel()
-	if err := c.Wait(within, nil); err != context.DeadlineExceeded {
+	if err := c.Wait(within, nil); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return ctx.Err()
