@@ -28,6 +28,7 @@ type serving struct {
 	set                            []string
 	phase                          time.Duration
 	threads                        int
+	dryRun                         bool
 }
 
 func serveCommand(c *terminal.Console) *cobra.Command {
@@ -54,13 +55,24 @@ most one update in a round.
 An address beyond the loopback needs --tls-cert and --tls-key. Without --owners, any owner may join until the job has
 as many as federated.owners.
 
-With -o json: {"job","name","dir","model","rounds","void","owners","min_cohort","dropouts","faults","epsilon","delta",
-"example":{"epsilon","delta","rate","steps"},"first_loss","final_loss","measured","assumptions"}.`,
+--dry-run starts nothing and says what the job will take: memory, disk, traffic and time of each owner and of the
+coordinator, measured on this machine with the sample, epsilon and delta of the whole job, and the price and the
+protection of a sum in each way. With -o json: {"name","updates","rounds","steps","owners","min_cohort","weights",
+"step_seconds","owner","coordinator","seconds","epsilon","delta","example","ways","others","notes"}, where a party is
+{"memory_bytes","disk_bytes","sent_bytes","received_bytes","seconds"} and a way {"way","owners","summed","weights",
+"sent","received","owner_seconds","coordinator_seconds","exact","protects","leaves"}.
+
+With -o json otherwise: {"job","name","dir","model","rounds","void","owners","min_cohort","dropouts","faults",
+"epsilon","delta","example":{"epsilon","delta","rate","steps"},"first_loss","final_loss","measured","assumptions"}.`,
 		Example: `  starling job federated serve examples/federated.yaml
+  starling job federated serve examples/federated.yaml --dry-run
   starling job federated serve job.yaml --listen 0.0.0.0:8443 --tls-cert cert.pem \
       --tls-key key.pem --owners owners.txt`,
 		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.dryRun {
+				return terminal.IfInterrupted(cmd.Context(), explain(f.plan(cmd.Context(), c, args[0])), cmd.CommandPath())
+			}
 			r, err := f.run(cmd, c, args[0])
 			if err != nil {
 				return terminal.IfInterrupted(cmd.Context(), explain(err), cmd.CommandPath())
@@ -79,6 +91,8 @@ With -o json: {"job","name","dir","model","rounds","void","owners","min_cohort",
 	l.StringVar(&f.owners, "owners", "", "file of the keys of owners that may join, one a line")
 	l.StringArrayVar(&f.set, "set", nil, "change a key of the job file, such as training.max_steps=100")
 	l.DurationVar(&f.phase, "phase-timeout", 30*time.Second, "how long a phase of a secure sum waits for an owner")
+	l.BoolVar(&f.dryRun, "dry-run", false, "say what the job will take, and what other ways to add updates cost; start "+
+		"nothing")
 	usage.ThreadsFlag(cmd, &f.threads)
 	return cmd
 }
@@ -165,22 +179,30 @@ func (f serving) serve(ctx context.Context, c *terminal.Console, co *federated.C
 
 // show is the report for people.
 func show(r *federated.Report) error {
-	privacy := "none: there was no noise"
-	if r.Epsilon != nil {
-		privacy = fmt.Sprintf("epsilon %.3f at delta %g for all data of one owner", *r.Epsilon, r.Delta)
-	}
-	example := "none: there was no noise for examples"
-	if x := r.Example; x != nil {
-		example = fmt.Sprintf("epsilon %.3f at delta %g for one example of an owner", x.Epsilon, x.Delta)
-	}
 	fmt.Printf("%d rounds with a sum of at least %d owners, %d without\nloss     %s -> %s\n", r.Rounds, r.MinCohort,
 		r.Void, loss(r.FirstLoss), loss(r.FinalLoss))
-	fmt.Printf("privacy  %s\n         %s\n", privacy, example)
+	fmt.Printf("privacy  %s\n         %s\n", ofOwners(r.Epsilon, r.Delta), ofExamples(r.Example))
 	for _, a := range r.Assumptions {
 		fmt.Println("  -", a)
 	}
 	_, err := fmt.Printf("model    %s\n", r.Dir)
 	return err
+}
+
+// ofOwners is the privacy of an owner for people.
+func ofOwners(epsilon *float64, delta float64) string {
+	if epsilon == nil {
+		return "none for owners: there is no noise"
+	}
+	return fmt.Sprintf("epsilon %.3f at delta %g for all data of one owner", *epsilon, delta)
+}
+
+// ofExamples is the privacy of an example for people.
+func ofExamples(x *federated.Example) string {
+	if x == nil {
+		return "none for examples: there is no noise for them"
+	}
+	return fmt.Sprintf("epsilon %.3f at delta %g for one example of an owner", x.Epsilon, x.Delta)
 }
 
 // loss is one for people; nil: nothing was held out.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/privacy/price"
+	"github.com/starling-network/starling/node/federated/sums"
 )
 
 // Limits of the bars about ciphertexts.
@@ -19,7 +20,7 @@ const (
 
 // prices adds to a report what each way to hide updates costs.
 func (r *Report) prices(ctx context.Context, o Options) (err error) {
-	if r.Prices, err = price.Measure(ctx, o.Price, o.Progress); err != nil {
+	if r.Prices, err = sums.Measure(ctx, o.Price, o.Progress); err != nil {
 		return err
 	}
 	wrong := 0.0

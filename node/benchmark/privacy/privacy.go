@@ -29,6 +29,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark/privacy/price"
 	"github.com/starling-network/starling/node/benchmark/privacy/sealed"
 	"github.com/starling-network/starling/node/benchmark/privacy/traffic"
+	"github.com/starling-network/starling/node/federated/sums"
 )
 
 // Options say what is measured.
@@ -42,7 +43,7 @@ type Options struct {
 	Methods   learner.Size
 	Adapters  factors.Size
 	Committee alliance.Size
-	Price     price.Size
+	Price     sums.Size
 	Progress  func(string)
 }
 
@@ -53,13 +54,13 @@ var (
 		Curve:    learner.Size{Owners: 10, Examples: 800, Rounds: 60},
 		Methods:  learner.Size{Owners: 10, Examples: 400, Rounds: 20},
 		Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}, Committee: alliance.Size{Rounds: 100},
-		Price: price.Size{Owners: 20, Weights: 100_000}}
+		Price: sums.Size{Owners: 20, Gone: 6, Weights: 100_000}}
 	Quick = Options{Entries: 10_000, Samples: 100_000, Images: 4,
 		Members:  learner.Size{Examples: 400, Rounds: 20, Models: 1},
 		Curve:    learner.Size{Owners: 3, Examples: 200, Rounds: 4},
 		Methods:  learner.Size{Owners: 3, Examples: 100, Rounds: 2},
 		Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}, Committee: alliance.Size{Rounds: 30},
-		Price: price.Size{Owners: 5, Weights: 20_000}}
+		Price: sums.Size{Owners: 5, Gone: 1, Weights: 20_000}}
 )
 
 // Sum is one secure sum.
@@ -96,7 +97,7 @@ type Report struct {
 	Traffic    traffic.Seen       `json:"traffic"`
 	Sealed     sealed.Cost        `json:"encrypted"` // a job whose data is encrypted
 	Committees []alliance.Outcome `json:"committees"`
-	Prices     []price.Row        `json:"prices"`
+	Prices     []sums.Row         `json:"prices"`
 	Answers    []price.Answer     `json:"answers"`
 	Bars       []benchmark.Bar    `json:"bars"`
 }

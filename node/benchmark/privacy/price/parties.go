@@ -1,3 +1,5 @@
+// Package price measures what it costs to ask a model that three parties hold shares of, and compares it with the same
+// answers in the clear. The price of sums is in node/federated/sums.
 package price
 
 import (
@@ -23,6 +25,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/privacy/digits"
 	"github.com/starling-network/starling/node/benchmark/privacy/network"
+	"github.com/starling-network/starling/node/federated/sums"
 	"github.com/starling-network/starling/node/triple"
 	"github.com/starling-network/starling/node/triple/linked"
 )
@@ -62,7 +65,7 @@ func Answers(ctx context.Context, images int, dir string) ([]Answer, error) {
 		}
 		list = append(list, p)
 	}
-	open := Answer{Way: inClear, Images: images, Weights: n.Vision.Parameters(), Sent: digits.Size.Values(),
+	open := Answer{Way: sums.Clear, Images: images, Weights: n.Vision.Parameters(), Sent: digits.Size.Values(),
 		Received: 4 * digits.Classes, Protects: "nothing", Leaves: "the image to the holder of the model"}
 	want, err := open.whole(n, list)
 	if err != nil {
@@ -95,7 +98,7 @@ func (a *Answer) whole(n *network.Network, images []picture.Picture) (all [][]fl
 		for k, v := range image.Values {
 			in["tokens"].I32()[k] = int32(v)
 		}
-		if err := timed(&took, func() error {
+		if err := sums.Timed(&took, func() error {
 			out, err := x.Run(in)
 			for _, t := range out {
 				all = append(all, append([]float32{}, t.F32()...))
@@ -159,7 +162,7 @@ func (a *Answer) divided(ctx context.Context, n *network.Network, images []pictu
 	begun := time.Now()
 	for i, image := range images {
 		var scores []float64
-		if err := timed(&took, func() (err error) {
+		if err := sums.Timed(&took, func() (err error) {
 			scores, err = c.Scores(ctx, image)
 			return err
 		}); err != nil {

@@ -1,7 +1,8 @@
-// Package price measures what it costs owners of data and their coordinator to hide updates from the coordinator, by
+// Package sums measures what it costs owners of data and their coordinator to hide updates from the coordinator, by
 // each way that a job on private data can name (docs/adr/0220-ciphertexts-are-opened-by-the-sum-of-their-keys.md),
-// and compares it with the same sum in the clear. All parties are in one process, and messages are passed as bytes.
-package price
+// and compares it with the same sum in the clear. All parties are in one process, and messages are passed as bytes. It
+// trains nothing.
+package sums
 
 import (
 	"bytes"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/exchange/federated"
@@ -25,7 +27,8 @@ import (
 
 // Size is what is measured.
 type Size struct {
-	Owners  int // of a sum, of whom as many leave before they send a vector as the threshold allows
+	Owners  int // of a sum
+	Gone    int // of them, that leave before they send a vector; the threshold allows Owners - secagg.Threshold(Owners)
 	Weights int // of an update
 }
 
@@ -45,7 +48,7 @@ type Row struct {
 }
 
 // The ways, by federated.updates of a job file; clear is none of them.
-const inClear, masked, encrypted = "clear", "masked", "encrypted"
+const Clear, masked, encrypted = "clear", "masked", "encrypted"
 
 // Measure adds the same updates in each way.
 func Measure(ctx context.Context, s Size, progress func(string)) (rows []Row, err error) {
@@ -54,7 +57,7 @@ func Measure(ctx context.Context, s Size, progress func(string)) (rows []Row, er
 		return nil, err
 	}
 	for _, r := range []Row{
-		{Way: inClear, Protects: "nothing",
+		{Way: Clear, Protects: "nothing",
 			Leaves: "each update, to the coordinator"},
 		{Way: masked, Protects: "each update from the coordinator with up to a third of the owners",
 			Leaves: "the sum and the model"},
@@ -66,10 +69,10 @@ func Measure(ctx context.Context, s Size, progress func(string)) (rows []Row, er
 		}
 		progress(fmt.Sprintf("the price of updates that are %s", r.Way))
 		r.Owners, r.Weights = s.Owners, s.Weights
-		p := play{Row: &r, gone: s.Owners - secagg.Threshold(s.Owners)}
+		p := play{Row: &r, gone: s.Gone}
 		r.Summed = s.Owners - p.gone
 		add := p.hidden
-		if r.Way == inClear {
+		if r.Way == Clear {
 			add = p.open
 		}
 		sum, err := add(values)
@@ -95,7 +98,7 @@ func updates(s Size) (all [][]uint32, plain []uint32, err error) {
 			return nil, nil, err
 		}
 		all = append(all, v)
-		if i >= s.Owners-secagg.Threshold(s.Owners) {
+		if i >= s.Gone {
 			for k := range v {
 				plain[k] += v[k]
 			}
@@ -111,8 +114,8 @@ type play struct {
 	owners, server time.Duration // processor time of owners that stay, and of the coordinator
 }
 
-// timed adds the processor time of a function to a total.
-func timed(total *time.Duration, do func() error) error {
+// Timed adds the processor time of a function to a total.
+func Timed(total *time.Duration, do func() error) error {
 	before, _ := benchmark.Usage()
 	err := do()
 	after, _ := benchmark.Usage()
@@ -125,7 +128,7 @@ func (p *play) open(values [][]uint32) ([]uint32, error) {
 	sum := make([]uint32, p.Weights+1)
 	for _, v := range values[p.gone:] {
 		var message []byte
-		_ = timed(&p.owners, func() error {
+		_ = Timed(&p.owners, func() error {
 			message = make([]byte, 0, 4*len(v))
 			for _, x := range v {
 				message = binary.LittleEndian.AppendUint32(message, x)
@@ -133,7 +136,7 @@ func (p *play) open(values [][]uint32) ([]uint32, error) {
 			return nil
 		})
 		p.Sent = len(message)
-		_ = timed(&p.server, func() error {
+		_ = Timed(&p.server, func() error {
 			for k := range sum {
 				sum[k] += binary.LittleEndian.Uint32(message[4*k:])
 			}
@@ -166,7 +169,7 @@ func (p *play) hidden(values [][]uint32) ([]uint32, error) {
 		if i < p.gone {
 			total = new(time.Duration)
 		}
-		if err := timed(total, func() error {
+		if err := Timed(total, func() error {
 			m, err := newMember(job, a, c, slices.Clone(v))
 			all = append(all, m)
 			return err
@@ -201,7 +204,7 @@ func newMember(job canon.Digest, a federated.Announcement, c federated.Condition
 func (p *play) phase(r *federated.Round, phase federated.Phase, all []*member) error {
 	last := all[len(all)-1] // which stays
 	p.Sent += len(last.message)
-	if err := timed(&p.server, func() error {
+	if err := Timed(&p.server, func() error {
 		for _, m := range all {
 			if err := r.Take(phase, m.name, m.message); err != nil {
 				return err
@@ -213,7 +216,7 @@ func (p *play) phase(r *federated.Round, phase federated.Phase, all []*member) e
 	}
 	for i, m := range all {
 		var reply []byte
-		if err := timed(&p.server, func() (err error) {
+		if err := Timed(&p.server, func() (err error) {
 			reply, _, err = r.Reply(phase, m.name)
 			return err
 		}); err != nil {
@@ -229,7 +232,7 @@ func (p *play) phase(r *federated.Round, phase federated.Phase, all []*member) e
 		if len(all) == p.Owners && i < p.gone {
 			total = new(time.Duration)
 		}
-		if err := timed(total, func() (err error) {
+		if err := Timed(total, func() (err error) {
 			m.message, err = m.Answer(phase, reply)
 			return err
 		}); err != nil {
@@ -237,4 +240,16 @@ func (p *play) phase(r *federated.Round, phase federated.Phase, all []*member) e
 		}
 	}
 	return nil
+}
+
+// Elapsed is how many seconds a function takes: where other processes have the processors, too, their processor time
+// for each of them.
+func Elapsed(do func() error) (float64, error) {
+	began, used := time.Now(), time.Duration(0)
+	err := Timed(&used, do)
+	took := time.Since(began).Seconds()
+	if all := used.Seconds() / float64(kernel.Cores); all > 0 {
+		took = min(took, all)
+	}
+	return took, err
 }
