@@ -87,7 +87,7 @@ func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
 	if c.model, c.variates, err = readCheckpoint(opt.Dir, b.Genesis, scaffold); err != nil {
 		return nil, err
 	}
-	if err := readRounds(opt.Dir, c.model.Round, c.count); err != nil {
+	if err := readRounds(opt.Dir, c.model.Round, func(r Record) { count(c, r) }); err != nil {
 		return nil, err
 	}
 	for c.state.Begun >= int64(c.model.Round) { // it was cut off, and owners answer a round once
@@ -96,7 +96,7 @@ func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
 		if err := appendRound(opt.Dir, r); err != nil {
 			return nil, err
 		}
-		c.count(r)
+		count(c, r)
 		c.model = unmoved(c.model)
 	}
 	if c.eval, err = cpu.Compile(b.Eval, opt.Threads); err != nil {
@@ -127,7 +127,7 @@ func (c *Coordinator) save() error {
 }
 
 // count counts the record of a round. The caller holds the lock, or is alone.
-func (c *Coordinator) count(r Record) {
+func count(c *Coordinator, r Record) {
 	c.tally.add(r)
 	c.variates.count(r)
 }
@@ -229,7 +229,7 @@ func (c *Coordinator) play(ctx context.Context) (Record, error) {
 		}
 	}
 	c.model, c.variates, c.round = next, variates, nil
-	c.count(r)
+	count(c, r)
 	c.change()
 	if err := appendRound(c.opt.Dir, r); err != nil {
 		return r, err
