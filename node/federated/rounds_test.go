@@ -9,8 +9,8 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 )
 
-// The file of rounds is only added to. Rounds that no checkpoint has are cut off, and so is half a line; a file without all
-// rounds is refused, because the epsilon of the report counts them.
+// The file of rounds is only added to. Rounds that no checkpoint has are cut off, and so is half a line. A file that
+// lacks rounds is refused, because the epsilon of the report counts them.
 func TestTheFileOfRounds(t *testing.T) {
 	dir := t.TempDir()
 	for i := range uint32(4) {
