@@ -27,23 +27,6 @@ func (o Options) reach(chain *client.Client, works func(account string) bool) pe
 	return c
 }
 
-// publishAddrs puts the addresses of the host on the chain whenever they are not those that are there.
-func (s *service) publishAddrs(ctx context.Context, there []string) {
-	_ = s.host.Watch(ctx, func(addrs []string) error {
-		addrs = peers.Advertised(addrs)
-		if slices.Equal(addrs, there) {
-			return nil
-		}
-		if err := s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), addrs); err != nil {
-			s.log.Warn("cannot tell the chain where this peer is reached", "err", err)
-			return nil // the next change tries again
-		}
-		s.log.Info("reached at", "addresses", addrs)
-		there = addrs
-		return nil
-	})
-}
-
 // provideBlobs tells the network which blobs are kept here that others may look for, as blocks pass, whose time is the
 // clock. On chain they find the members of a run; by this they find who is none any more.
 func (s *service) provideBlobs(ctx context.Context) {

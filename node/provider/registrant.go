@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/pause"
+	"github.com/starling-network/starling/node/provider/peers"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
@@ -78,6 +79,10 @@ func (r *registration) block(ctx context.Context, b client.Block) {
 	if err != nil {
 		r.log.Warn("cannot read the registry", "height", b.Height, "err", err)
 		return
+	}
+	if text := r.told.Block(v.Self.Addrs, peers.Advertised(r.host.Addrs())); text != "" {
+		r.log.Warn(text)
+		r.Say(text)
 	}
 	if v.Self.Machine.Drains {
 		r.leave() // its owner lets it drain, or revoked it

@@ -166,6 +166,7 @@ type service struct {
 	room    *member.Budget
 	ram     *member.Budget // for runs
 	past    *retention.Store
+	told    peers.Told
 
 	barred    bool // the account was convicted, or its owner ended its work: it makes no offer
 	unoffered bool // it was paused when it enlisted, and makes its offer later
@@ -308,7 +309,7 @@ func (s *service) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.working.Go(func() { s.publishAddrs(work, peers.Advertised(s.host.Addrs())) })
+	s.working.Go(func() { s.told.Publish(work, s.host, s.chain.Registry.UpdateAddresses, s.log) })
 	s.working.Go(func() { newRegistration(s).run(work) })
 	s.working.Go(func() { s.provideBlobs(work) })
 	s.working.Go(func() { s.hours.Run(work) })

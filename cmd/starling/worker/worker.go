@@ -157,7 +157,8 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
 			}
-			if err := cmp.Or(behind(cmd, ticket, o), invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
+			err = cmp.Or(notOfValidator(o.Home), behind(cmd, ticket, o), invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o))
+			if err != nil {
 				return err
 			}
 			if o.Keep < 1 {
@@ -214,10 +215,13 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	return cmd
 }
 
-// speak lets the process tell its owner something, first of a key that others may read.
+// speak lets the process tell its owner something, first of a key that others may read and of a disk that is too small.
 func speak(c *terminal.Console, o *provider.Options) {
 	if path := home.Exposed(o.Home); path != "" {
 		c.Say("other users of this machine may read the key: chmod 600 " + path)
+	}
+	if text := tooLittleRoom(o); text != "" {
+		c.Say(text)
 	}
 	o.Say, o.Version = c.Say, version.Binary()
 }
