@@ -47,5 +47,12 @@ func (k Keys) Add(stake uint64) sdk.Msg {
 		Amount: adapter.Coins(stake)[0]}
 }
 
+// Remove is the message with which the operator takes uzen from the stake of its validator. They come back after the
+// time for which the chain can still slash them.
+func (k Keys) Remove(stake uint64) sdk.Msg {
+	return &stakingtypes.MsgUndelegate{DelegatorAddress: k.Address(), ValidatorAddress: k.validator(),
+		Amount: adapter.Coins(stake)[0]}
+}
+
 // Unjail is the message with which the operator ends the jailing of a validator that was offline for too long.
 func (k Keys) Unjail() sdk.Msg { return &slashingtypes.MsgUnjail{ValidatorAddr: k.validator()} }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/validators"
 	"github.com/starling-network/starling/node/operator"
 	"github.com/starling-network/starling/node/session"
 )
@@ -59,6 +60,9 @@ type ValidatorEarnings struct {
 	Balance    uint64 `json:"balance_uzen"` // of the account
 	Rewards    uint64 `json:"rewards_uzen"`
 	Commission uint64 `json:"commission_uzen"`
+
+	Stake   uint64               `json:"stake_uzen"` // without what leaves
+	Leaving []validators.Leaving `json:"leaving"`
 }
 
 // AskValidatorEarnings asks the chain through the validator of a folder. The error wraps ErrNoBond if it staked nothing
@@ -73,7 +77,7 @@ func AskValidatorEarnings(ctx context.Context, dir string) (*ValidatorEarnings, 
 	if err != nil {
 		return nil, err
 	}
-	e := &ValidatorEarnings{Account: keys.Operator}
+	e := &ValidatorEarnings{Account: keys.Operator, Leaving: []validators.Leaving{}}
 	r, err := c.Validators.Rewards(ctx, e.Account)
 	if errors.Is(err, client.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNoBond, e.Account)
@@ -81,6 +85,11 @@ func AskValidatorEarnings(ctx context.Context, dir string) (*ValidatorEarnings, 
 	if err != nil {
 		return nil, err
 	}
+	bond, err := c.Validators.Bond(ctx, e.Account)
+	if err != nil {
+		return nil, err
+	}
+	e.Stake, e.Leaving = bond.Stake, append(e.Leaving, bond.Leaving...)
 	e.Operator, e.Rewards, e.Commission = r.Operator, r.Rewards, r.Commission
 	e.Balance, err = c.Coins.Balance(ctx, e.Account)
 	return e, err

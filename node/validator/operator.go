@@ -1,16 +1,20 @@
 package validator
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
 
 	"github.com/starling-network/starling/chain/account/words"
 	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/home"
@@ -97,6 +101,74 @@ func Bond(ctx context.Context, dir string, stake uint64) (transaction.Result, er
 		}
 		return k.Bond(filepath.Base(filepath.Clean(dir)), stake)
 	})
+}
+
+// Errors of Unbond.
+var (
+	ErrNoStake = errors.New("validator: the operator has not staked so much")
+	ErrVotes   = errors.New("validator: the chain would stop without this stake")
+)
+
+// Unbonded is a stake that leaves a validator.
+type Unbonded struct {
+	Height int64     `json:"height"`
+	Hash   string    `json:"hash"`
+	Amount uint64    `json:"amount_uzen"`
+	Left   uint64    `json:"stake_uzen"` // that stays
+	At     time.Time `json:"at"`         // when the amount comes back
+}
+
+// Unbond takes uzen from the stake of the validator in a folder; 0: all of it. It returns an error that wraps ErrVotes
+// if the others who signed the latest block would not have more than two thirds of the votes.
+func Unbond(ctx context.Context, dir string, amount uint64) (u Unbonded, err error) {
+	r, err := operate(ctx, dir, func(c *client.Client, k identity.Keys) ([]sdk.Msg, error) {
+		b, err := c.Validators.Bond(ctx, c.Address())
+		switch {
+		case errors.Is(err, client.ErrNotFound) || err == nil && b.Stake == 0:
+			return nil, fmt.Errorf("%w: %s staked nothing", ErrNoStake, c.Address())
+		case err != nil:
+			return nil, err
+		case amount > b.Stake:
+			return nil, fmt.Errorf("%w: %s ZEN of %s", ErrNoStake, quantity.Amount(amount), quantity.Amount(b.Stake))
+		}
+		u.Amount = cmp.Or(amount, b.Stake)
+		u.Left = b.Stake - u.Amount
+		return []sdk.Msg{k.Remove(u.Amount)}, othersDecide(ctx, c, u.Amount)
+	})
+	if err != nil {
+		return u, err
+	}
+	u.Height, u.Hash = r.Height, r.Hash
+	var response stakingtypes.MsgUndelegateResponse
+	err = r.Response(&response)
+	u.At = response.CompletionTime
+	return u, err
+}
+
+// othersDecide returns an error that wraps ErrVotes if, without uzen of the validator that is asked, those who signed
+// the latest block had no more than two thirds of the votes.
+func othersDecide(ctx context.Context, c *client.Client, uzen uint64) error {
+	head, err := c.Ledger.Head(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := c.Validators.Voting(ctx, head.Height)
+	if err != nil {
+		return err
+	}
+	var signed, total int64
+	for _, v := range all {
+		if v.Address == head.Address { // the part of a vote is lost, too
+			v.Power = max(0, v.Power-int64((uzen+sdk.DefaultPowerReduction.Uint64()-1)/sdk.DefaultPowerReduction.Uint64()))
+		}
+		if total += v.Power; v.Signed || v.Address == head.Address {
+			signed += v.Power
+		}
+	}
+	if 3*signed <= 2*total {
+		return fmt.Errorf("%w: those who sign would have %d of %d votes", ErrVotes, signed, total)
+	}
+	return nil
 }
 
 // Unjail gives the validator in a folder the vote back that it lost over being away.

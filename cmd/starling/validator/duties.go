@@ -103,12 +103,13 @@ With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed
 func earningsCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "earnings --home DIR",
-		Short: "Show what a validator has earned of the fees of transactions",
-		Long: `Show what the validator of a folder has earned of the fees of transactions and not withdrawn, and the coins of
-its operator. Work is paid to workers and verifiers, and its fee goes to the community pool: a network whose
+		Short: "Show the stake of a validator, and what it has earned of the fees of transactions",
+		Long: `Show what the validator of a folder has earned of the fees of transactions and not withdrawn, its stake, what
+leaves it (starling validator unbond) and when that comes back, and the coins of its operator. Work is paid to workers and verifiers, and its fee goes to the community pool: a network whose
 transactions cost nothing pays its validators nothing.
 
-With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uzen"}.`,
+With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uzen","stake_uzen",
+"leaving":[{"amount_uzen","at"}]}.`,
 		Example: `  starling validator earnings --home net/validator-0
   starling validator earnings --home net/validator-0 -o json`,
 		Args: usage.Exactly(),
@@ -124,6 +125,10 @@ With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uz
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "operator\t%s\naccount\t%s, %s ZEN\n", e.Operator, e.Account, terminal.Zen(e.Balance))
+			fmt.Fprintf(w, "stake\t%s ZEN\n", terminal.Zen(e.Stake))
+			for _, l := range e.Leaving {
+				fmt.Fprintf(w, "leaves\t%s ZEN, back at %s\n", terminal.Zen(l.Amount), l.At.Local().Format(time.DateTime))
+			}
 			fmt.Fprintf(w, "rewards\t%s ZEN, not withdrawn\ncommission\t%s ZEN of them\n", terminal.Zen(e.Rewards),
 				terminal.Zen(e.Commission))
 			return w.Flush()

@@ -1,7 +1,6 @@
 package validator
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client/transaction"
-	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/party"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -89,67 +86,4 @@ only when the keys are new.`,
 	f.Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery,
 		"blocks between two snapshots, as the other validators have it; 0: use none")
 	return cmd
-}
-
-func bondCommand(c *terminal.Console) *cobra.Command {
-	return &cobra.Command{
-		Use:   "bond ZEN --home DIR",
-		Short: "Stake for a validator, so that it votes",
-		Long: `Stake coins of a validator's operator, whose account starling validator join prints, for the validator of a
-folder, which runs and is where the others are. It votes from the second block after, one vote for each ZEN.
-A validator that signs two votes for one step loses a part of the stake and never votes again.
-
-With -o json: {"height","hash"}.`,
-		Example: `  starling validator bond --home my-validator 100`,
-		Args:    usage.Exactly("ZEN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			amount, err := target.WantAmount(cmd, args[1])
-			if err != nil {
-				return err
-			}
-			return operate(c, cmd, args[0], "the stake is in block %d\n",
-				func(ctx context.Context, home string) (transaction.Result, error) {
-					return validator.Bond(ctx, home, amount)
-				})
-		},
-	}
-}
-
-func unjailCommand(c *terminal.Console) *cobra.Command {
-	return &cobra.Command{
-		Use:   "unjail --home DIR",
-		Short: "Give a validator its vote back",
-		Long: `Give the validator of a folder the vote back that it lost because it had signed too few blocks. It runs again,
-and the time for which it is jailed, which starling validator status shows, is over.
-
-With -o json: {"height","hash"}.`,
-		Example: `  starling validator unjail --home net/validator-0`,
-		Args:    usage.Exactly(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return operate(c, cmd, args[0], "it votes again after block %d\n", validator.Unjail)
-		},
-	}
-}
-
-// operate lets the operator of a validator do something.
-func operate(c *terminal.Console, cmd *cobra.Command, home, done string,
-	do func(context.Context, string) (transaction.Result, error)) error {
-	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
-	defer cancel()
-	r, err := do(ctx, home)
-	switch {
-	case errors.Is(err, keystore.ErrNoValidator):
-		return cause.Network(err)
-	case errors.Is(err, keystore.ErrBehind):
-		return terminal.WithExit(&terminal.Problem{
-			Code: "VALIDATOR_BEHIND", What: err.Error(), Fix: "wait until starling validator status says that it has caught up",
-		}, terminal.ExitConflict)
-	case err != nil:
-		return cause.Home(err)
-	}
-	if c.Form.Machine() {
-		return c.Form.Print(os.Stdout, terminal.One(map[string]any{"height": r.Height, "hash": r.Hash}, r.Hash))
-	}
-	fmt.Printf(done, r.Height)
-	return nil
 }

@@ -25,7 +25,8 @@ func Command(c *terminal.Console) *cobra.Command {
 		`Run a validator: one of those who decide together what the chain says. A chain continues while fewer than a
 third of them are down. --home is the folder of a validator.`,
 		upCommand(c), statusCommand(c), dutiesCommand(c), earningsCommand(c), logsCommand(c), joinCommand(c),
-		bondCommand(c), unjailCommand(c), identityCommand(c), exportCommand(c), importCommand(c), replayCommand(c))
+		bondCommand(c), unbondCommand(c), unjailCommand(c), identityCommand(c), exportCommand(c), importCommand(c),
+		replayCommand(c))
 	for _, cmd := range validator.Commands() {
 		manual.HomeByFlag(cmd, &c.Quiet)
 	}
