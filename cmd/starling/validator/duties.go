@@ -127,7 +127,8 @@ With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uz
 			fmt.Fprintf(w, "operator\t%s\naccount\t%s, %s ZEN\n", e.Operator, e.Account, terminal.Zen(e.Balance))
 			fmt.Fprintf(w, "stake\t%s ZEN\n", terminal.Zen(e.Stake))
 			for _, l := range e.Leaving {
-				fmt.Fprintf(w, "leaves\t%s ZEN, back at %s\n", terminal.Zen(l.Amount), l.At.Local().Format(time.DateTime))
+				fmt.Fprintf(w, "leaves\t%s ZEN, back at %s\n", terminal.Zen(l.Amount),
+					l.At.Local().Format(time.DateTime))
 			}
 			fmt.Fprintf(w, "rewards\t%s ZEN, not withdrawn\ncommission\t%s ZEN of them\n", terminal.Zen(e.Rewards),
 				terminal.Zen(e.Commission))

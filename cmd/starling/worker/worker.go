@@ -157,8 +157,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
 			}
-			err = cmp.Or(notOfValidator(o.Home), behind(cmd, ticket, o), invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o))
-			if err != nil {
+			if err := cmp.Or(behind(cmd, ticket, o), invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
 				return err
 			}
 			if o.Keep < 1 {
@@ -303,10 +302,11 @@ func invited(o *provider.Options) error {
 	return nil
 }
 
-// checkPayee returns an error if another account is to be paid that has no valid address.
+// checkPayee returns an error if another account is to be paid that has no valid address, or if the folder of the key
+// is that of a validator.
 func checkPayee(o *provider.Options) error {
-	if o.PayTo == "" {
-		return nil
+	if err := notOfValidator(o.Home); err != nil || o.PayTo == "" {
+		return err
 	}
 	return target.WantAddress(o.PayTo)
 }

@@ -74,7 +74,7 @@ func (t *Told) Block(there, own []string) string {
 		return ""
 	}
 	t.warned = text
-	return "KEY_IN_USE: another process works with a copy of this key, and is reached at " + text + ". The two spoil each " +
-		"other's transactions, and peers find one of them alone. Stop one; another machine gets a key of its own in " +
+	return "KEY_IN_USE: another process works with a copy of this key, and is reached at " + text + ". The two spoil " +
+		"each other's transactions, and peers find one of them alone. Stop one; another machine gets a key of its own in " +
 		"another --home, or by starling fleet add"
 }
