@@ -1,4 +1,4 @@
-package fleet
+package node_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/node/fleet"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -30,22 +31,22 @@ func TestEnrol(t *testing.T) {
 		t.Cleanup(c.Close)
 		return c
 	}
-	add := func(key *wallet.Key) Invitation {
+	add := func(key *wallet.Key) fleet.Invitation {
 		t.Helper()
 		c := connect(key)
 		if err := c.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		made, err := Add(t.Context(), c, Offer{Machines: 1, Stake: 2_000_000, DailyFees: 1000, Valid: time.Hour,
+		made, err := fleet.Add(t.Context(), c, fleet.Offer{Machines: 1, Stake: 2_000_000, DailyFees: 1000, Valid: time.Hour,
 			Network: "http://127.0.0.1:1"}, 50*time.Millisecond)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return made[0]
 	}
-	enrol := func(seed byte, i Invitation) (*client.Client, error) {
+	enrol := func(seed byte, i fleet.Invitation) (*client.Client, error) {
 		c := connect(wallet.KeyFromSeed([32]byte{seed}))
-		return c, Enrol(t.Context(), c, i.String(), func(string) {}, registry.Participant{PeerID: "peer",
+		return c, fleet.Enrol(t.Context(), c, i.String(), func(string) {}, registry.Participant{PeerID: "peer",
 			Roles: []crew.Role{crew.Worker}}, market.Offer{Role: crew.Worker, Price: 1, Slots: 1})
 	}
 	right := add(owner)
@@ -53,27 +54,28 @@ func TestEnrol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := enrol(4, right); !errors.Is(err, ErrInvitation) || !strings.Contains(err.Error(), "was used") {
+	if _, err := enrol(4, right); !errors.Is(err, fleet.ErrInvitation) || !strings.Contains(err.Error(), "was used") {
 		t.Errorf("an invitation that was used: %v", err)
 	}
 	forged := add(thief)
 	forged.Owner = owner.Address()
-	if _, err := enrol(5, forged); !errors.Is(err, ErrInvitation) || !strings.Contains(err.Error(), owner.Address()) {
+	if _, err := enrol(5, forged); !errors.Is(err, fleet.ErrInvitation) ||
+		!strings.Contains(err.Error(), owner.Address()) {
 		t.Errorf("an invitation of a thief in the name of an owner: %v", err)
 	}
 	other := add(owner)
 	other.Chain = "another"
-	if _, err := enrol(6, other); !errors.Is(err, ErrInvitation) {
+	if _, err := enrol(6, other); !errors.Is(err, fleet.ErrInvitation) {
 		t.Errorf("an invitation of another chain: %v", err)
 	}
-	list, err := Machines(t.Context(), machine, owner.Address())
+	list, err := fleet.Machines(t.Context(), machine, owner.Address())
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for _, m := range list {
-		want := Invited
+		want := fleet.Invited
 		if m.ID == machine.Address() {
-			want = Waiting
+			want = fleet.Waiting
 		}
 		if m.State != want || m.Stake != 2_000_000 {
 			t.Errorf("%+v, want %s", m, want)
