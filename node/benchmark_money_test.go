@@ -1,4 +1,4 @@
-package benchmark_test
+package node
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 // Each part is measured, a provider that ends loses no request, and adapters write the same alone and together.
-func TestMoney(t *testing.T) {
+func TestBenchMoney(t *testing.T) {
 	r, err := money.Measure(t.Context(), money.Options{Threads: 1, Bytes: 1 << 20, Width: 64, Layers: 1, Tokens: 64,
 		Leaves: 2, Requests: 2, Progress: func(string) {}})
 	if err != nil {

@@ -1,4 +1,4 @@
-package benchmark_test
+package node
 
 import (
 	"testing"
@@ -9,10 +9,8 @@ import (
 )
 
 // A small measurement of everything: the counts are there, and all bars that do not depend on the machine are met.
-func TestAttack(t *testing.T) {
-	if !*long {
-		t.Skip("it takes minutes: -args -long makes it")
-	}
+func TestBenchAttack(t *testing.T) {
+	onlyLong(t)
 	r, err := attack.Measure(t.Context(), attack.Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
 		Flood:        flood.Flood{Orders: 200, Pools: 40, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},

@@ -1,4 +1,4 @@
-package benchmark_test
+package node
 
 import (
 	"testing"
@@ -8,10 +8,8 @@ import (
 
 // The chain executes every commitment that is measured, and the same blocks to the same state when it is measured
 // again.
-func TestChain(t *testing.T) {
-	if !*long {
-		t.Skip("it takes minutes: -args -long makes it")
-	}
+func TestBenchChain(t *testing.T) {
+	onlyLong(t)
 	r, err := chain.Measure(t.Context(), chain.Options{Registered: []int{100, 500}, Blocks: 1,
 		Random: chain.RandomOptions{Seeds: 1, Blocks: 5}})
 	if err != nil {

@@ -1,4 +1,4 @@
-package benchmark_test
+package node
 
 import (
 	"path/filepath"
@@ -9,10 +9,8 @@ import (
 )
 
 // A model that learns for some steps is measured as a whole.
-func TestReinforce(t *testing.T) {
-	if !*long {
-		t.Skip("it takes some seconds: -long")
-	}
+func TestBenchReinforce(t *testing.T) {
+	onlyLong(t)
 	o := reinforce.Options{Seeds: 1, Steps: 5, Rounds: 2, Played: 6, Threads: 1, Progress: func(string) {},
 		Parts: filepath.Join(t.TempDir(), "parts.json")}
 	r, err := reinforce.Measure(t.Context(), o)

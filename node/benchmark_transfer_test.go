@@ -1,4 +1,4 @@
-package benchmark_test
+package node
 
 import (
 	"math"
@@ -14,10 +14,8 @@ import (
 
 // Under virtual time, with the protocol and the roles as they are, rounds take as long as the formula says, also where
 // the exchange is most of it.
-func TestRound(t *testing.T) {
-	if !*long {
-		t.Skip("with -long")
-	}
+func TestBenchRound(t *testing.T) {
+	onlyLong(t)
 	short := forecast.Round{Workers: 8, Verifiers: 1, Inner: 30 * time.Second, Finish: time.Second,
 		Combine: 2 * time.Second, Update: 5.5e6, Block: 2 * time.Second,
 		Link: link.Link{Latency: 100 * time.Millisecond, Up: 11.5e6, Down: 11.5e6}}
@@ -36,12 +34,11 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestNetwork checks that everything is measured, not how fast it is, except under virtual time: there units of two
-// minutes take as long as the formula says. A slow machine would take more, and a block is made in each second of it.
-func TestNetwork(t *testing.T) {
-	if !*long {
-		t.Skip("measured with -long")
-	}
+// TestBenchNetwork checks that everything is measured, not how fast it is, except under virtual time: there units of
+// two minutes take as long as the formula says. A slow machine would take more, and a block is made in each second of
+// it.
+func TestBenchNetwork(t *testing.T) {
+	onlyLong(t)
 	r, err := transfer.Measure(t.Context(), transfer.Options{Bytes: 4 * blob.LeafBytes, Repeat: 1,
 		Link: 200 * time.Millisecond, Training: 2, Inner: 2 * time.Minute})
 	if err != nil {
