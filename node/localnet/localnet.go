@@ -51,13 +51,13 @@ type Network struct {
 	logFile   *os.File
 	validator *chain.Validator
 	consumer  *consumer.Consumer
-	parties   []*member.Process
+	Parties   []*member.Process // none is to be changed
 	leaves    refereeTimings
 	watch     *instrument.Instruments
 	shared    *hold.Shared
 	threads   int       // of a unit
 	pool      blob.Pool // of all parties
-	room      room
+	room      Room
 	draft     int64 // bytes of a draft
 
 	cancel  context.CancelFunc
@@ -99,7 +99,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		return err
 	}
 	n.draft = b.Size().State()
-	if n.room, err = roomFor(n.out.Path, b.JobID(), need, opt.Disk, len(names)-1); err != nil {
+	if n.room, err = Divide(n.out.Path, b.JobID(), need, opt.Disk, len(names)-1); err != nil {
 		return err
 	}
 	stake := func(r crew.Role) uint64 {
@@ -154,9 +154,9 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 				}
 			}
 		}
-		n.parties = append(n.parties, p)
+		n.Parties = append(n.Parties, p)
 	}
-	for i, p := range n.parties {
+	for i, p := range n.Parties {
 		r := partyClass(i, b)
 		if err := p.Enlist(ctx, r, stake(r), demand.LocalPrice(order)); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 		return nil, err
 	}
 	n.pool.Join(files)
-	store, err := quota.New(ctx, files, n.room.member)
+	store, err := quota.New(ctx, files, n.room.Member)
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +190,8 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 	if err != nil {
 		return nil, err
 	}
-	key, own := h.Account(), member.NewDiskBudget(n.room.member, n.room.words)
-	log, aside := n.log.With("party", name), n.room.aside(h.Dir, store, own)
+	key, own := h.Account(), member.NewDiskBudget(n.room.Member, n.room.words)
+	log, aside := n.log.With("party", name), n.room.Aside(h.Dir, store, own)
 	drafts := draft.NewStore(h.Dir, job, log)
 	drafts.Reserve, drafts.Bytes = aside.Reserve, n.draft
 	return &member.Process{
@@ -219,7 +219,7 @@ func (n *Network) RunJob(outer context.Context, order market.Order) (*rundir.Sum
 		}
 		n.cancel()
 	}
-	for _, p := range n.parties {
+	for _, p := range n.Parties {
 		n.running.Go(func() {
 			if err := p.Run(ctx); err != nil && ctx.Err() == nil {
 				fail(fmt.Errorf("%s: %w", p.ID, err))
@@ -250,7 +250,7 @@ func (n *Network) Stop() error {
 	}
 	n.running.Wait()
 	var errs []error
-	for _, p := range n.parties {
+	for _, p := range n.Parties {
 		errs = append(errs, p.Host.Close())
 	}
 	if n.consumer != nil {

@@ -16,7 +16,7 @@ func (n *Network) Links(context.Context) (links []api.Link, err error) {
 	accounts, hosts := map[peer.ID]string{}, map[string]*peer.Host{}
 	add := func(account string, h *peer.Host) { accounts[h.ID()], hosts[account] = account, h }
 	add(n.consumer.Chain.Address(), n.consumer.Host)
-	for _, p := range n.parties {
+	for _, p := range n.Parties {
 		add(p.ID, p.Host)
 	}
 	for by, h := range hosts {
@@ -32,7 +32,7 @@ func (n *Network) Links(context.Context) (links []api.Link, err error) {
 }
 
 func (n *Network) traffic() (sent, received uint64) {
-	for _, p := range n.parties {
+	for _, p := range n.Parties {
 		s, r := p.Host.Traffic()
 		sent, received = sent+s, received+r
 	}
@@ -42,7 +42,7 @@ func (n *Network) traffic() (sent, received uint64) {
 // stored returns a blob that a party has.
 func (n *Network) stored(ctx context.Context, id blob.CID) (b []byte, err error) {
 	err = blob.ErrNotFound
-	for _, p := range n.parties {
+	for _, p := range n.Parties {
 		if b, err = p.Store.Get(ctx, id); err == nil {
 			return b, nil
 		}

@@ -1,4 +1,4 @@
-package localnet
+package node
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/localnet"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/release"
 	"github.com/starling-network/starling/node/rundir"
@@ -59,7 +60,7 @@ func trained(t *testing.T, dir string, b *prepare.CompiledJob, dishonest int) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := Start(t.Context(), out, b, opt, instrument.New("", "consumer"))
+	n, err := localnet.Start(t.Context(), out, b, opt, instrument.New("", "consumer"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package localnet
+package node
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/localnet"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/storage"
@@ -30,24 +31,25 @@ func TestRoom(t *testing.T) {
 	}
 	const mb = 1e6
 	need := storage.Disk{Member: 12 * mb, Blobs: 9 * mb, Model: mb, Moved: 7 * mb, Aside: 2 * mb}
-	r, err := roomFor(dir, "job", need, disk.Share{}, 3)
+	r, err := localnet.Divide(dir, "job", need, disk.Share{}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := r.aside(dir, nil, nil).Reserve(need.Moved)
+	free, err := r.Aside(dir, nil, nil).Reserve(need.Moved)
 	if err != nil {
 		t.Fatal(err)
 	}
 	free()
-	if more := r.member - need.Member; more <= 0 || need.Blobs+need.Model+3*more+need.Moved > all {
-		t.Errorf("%d bytes of blobs of each party, on a disk of %d", r.member, all)
+	if more := r.Member - need.Member; more <= 0 || need.Blobs+need.Model+3*more+need.Moved > all {
+		t.Errorf("%d bytes of blobs of each party, on a disk of %d", r.Member, all)
 	}
 	short := (*member.ShortageError)(nil)
 	large := storage.Disk{Member: 1, Blobs: math.MaxInt64 / 4, Aside: 5, Moved: 9}
-	if _, err := roomFor(dir, "job", large, disk.Share{}, 3); !errors.As(err, &short) || short.Need != large.All() {
+	if _, err := localnet.Divide(dir, "job", large, disk.Share{}, 3); !errors.As(err, &short) ||
+		short.Need != large.All() {
 		t.Errorf("a disk that is too small: %v", err)
 	}
-	if _, err := roomFor(dir, "job", need, disk.Share{Bytes: need.Member - 1}, 3); !errors.As(err, &short) ||
+	if _, err := localnet.Divide(dir, "job", need, disk.Share{Bytes: need.Member - 1}, 3); !errors.As(err, &short) ||
 		short.Need != need.Member {
 		t.Errorf("a share that is too small: %v", err)
 	}
@@ -78,7 +80,7 @@ func TestPartiesHaveEqualBlobsOnce(t *testing.T) {
 	if err := consumer.Prepare(out, b, opt); err != nil {
 		t.Fatal(err)
 	}
-	n, err := Start(t.Context(), out, b, opt, instrument.New("", "consumer"))
+	n, err := localnet.Start(t.Context(), out, b, opt, instrument.New("", "consumer"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package localnet
+package node
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/localnet"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -81,13 +82,13 @@ func trainOnSmallDisks(t *testing.T, b *prepare.CompiledJob, most int64) {
 		t.Fatal(err)
 	}
 	w := instrument.New("", "consumer")
-	n, err := Start(t.Context(), out, b, opt, w)
+	n, err := localnet.Start(t.Context(), out, b, opt, w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := n.RunJob(t.Context(), order)
 	all := b.Manifest.Bytes()
-	for _, p := range n.parties {
+	for _, p := range n.Parties {
 		_, received := p.Host.Traffic()
 		u := p.Store.Usage()
 		t.Logf("%s received %d bytes, %d %% of the corpus, and holds %d of %d", p.ID, received,

@@ -1,4 +1,4 @@
-package localnet_test
+package node
 
 import (
 	"context"
