@@ -62,7 +62,7 @@ func TestCostOfCircles(t *testing.T) {
 		}
 		replica = append(replica, u)
 	}
-	for range 1 << 10 / terms.MaxStages * 50 { // the replicas of so many runs
+	for range 1 << 10 / terms.MaxStages * 50 { // as many replicas as 50 runs may have
 		if len(awaited(replica, true)) != terms.MaxStages {
 			t.Fatal("some are not late")
 		}
