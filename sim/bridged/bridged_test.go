@@ -19,7 +19,7 @@ import (
 
 var (
 	long   = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "make 1,000 blocks")
-	seed   = flag.Int64("seed", 1, "of what is drawn")
+	seed   = flag.Int64("seed", 1, "of the random choices")
 	blocks = flag.Int64("blocks", 0, "of each chain once the bridge is open, at least; 0: 40, and 1,000 with -long")
 )
 

@@ -110,7 +110,7 @@ func (p *play) message(s *shore, c *client.Client) error {
 	return err
 }
 
-// transfer sends coins over the bridge, now and then to nobody or with little time.
+// transfer sends coins over the bridge, now and then to a wrong address or with little time.
 func (p *play) transfer(s *shore, c *client.Client, amount sdk.Coin, to string) error {
 	within := time.Hour
 	if p.Often(20) {
