@@ -21,7 +21,7 @@ type Bond struct {
 
 // Leaving is a part of a stake that comes back to the operator.
 type Leaving struct {
-	Amount uint64    `json:"amount_uzen"` // less by what is slashed before
+	Amount uint64    `json:"amount_uzen"` // less if it is slashed before
 	At     time.Time `json:"at"`
 }
 

@@ -115,7 +115,7 @@ func operate(c *terminal.Console, cmd *cobra.Command, home, done string,
 	return nil
 }
 
-// refused gives the errors of what operators do their codes.
+// refused gives the errors of operators their codes.
 func refused(err error) error {
 	p := &terminal.Problem{What: err.Error()}
 	switch {

@@ -25,7 +25,7 @@ func notOfValidator(home string) error {
 		Fix: "give another --home, such as " + filepath.Clean(home) + "-worker; it is made"}, terminal.ExitConflict)
 }
 
-// tooLittleRoom is what the owner is told where the disk, or the part of it for blobs, is too small for common jobs, or
+// tooLittleRoom is a warning where the disk, or the part of it for blobs, is too small for common jobs, or
 // "". A folder that holds blobs had room for them.
 func tooLittleRoom(o *provider.Options) string {
 	dir := filepath.Clean(o.Home)

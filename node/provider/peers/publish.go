@@ -55,7 +55,7 @@ func (t *Told) add(addrs []string) {
 	}
 }
 
-// Block takes the addresses that the chain has after a block, and those of the host. It returns what the owner is told
+// Block takes the addresses that the chain has after a block, and those of the host. It returns a warning
 // when a process with a copy of the key has put its own there, once for each list; "" otherwise.
 func (t *Told) Block(there, own []string) string {
 	t.mu.Lock()
