@@ -30,8 +30,8 @@ type Statement struct {
 }
 
 // Claiming signs the statement of a claim with the key of its address. raw is the message and its signature, for
-// programs that read no JSON. The error wraps ErrAddress if the claim is not of the key, or ErrClaim: a node, which need
-// not be honest, gave it.
+// programs that read no JSON. The error wraps ErrAddress if the claim is not of the key, or ErrClaim: a node, which may
+// be dishonest, gave it.
 func Claiming(chain string, b Bridge, epoch uint64, p Proof, secret ed25519.PrivateKey) (s Statement, raw []byte,
 	_ error) {
 	k := Key(secret.Public().(ed25519.PublicKey))

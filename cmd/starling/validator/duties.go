@@ -105,8 +105,9 @@ func earningsCommand(c *terminal.Console) *cobra.Command {
 		Use:   "earnings --home DIR",
 		Short: "Show the stake of a validator, and what it has earned of the fees of transactions",
 		Long: `Show what the validator of a folder has earned of the fees of transactions and not withdrawn, its stake, what
-leaves it (starling validator unbond) and when that comes back, and the coins of its operator. Work is paid to workers and verifiers, and its fee goes to the community pool: a network whose
-transactions cost nothing pays its validators nothing.
+leaves it (starling validator unbond) and when that comes back, and the coins of its operator. Work is paid to workers
+and verifiers, and its fee goes to the community pool: a network whose transactions cost nothing pays its validators
+nothing.
 
 With -o json: {"account","operator","balance_uzen","rewards_uzen","commission_uzen","stake_uzen",
 "leaving":[{"amount_uzen","at"}]}.`,

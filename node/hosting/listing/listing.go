@@ -92,8 +92,8 @@ const MaxAdapters = 64
 
 // Adapters are the adapters of a model that providers host, in the order of their numbers, at most MaxAdapters, and the
 // names by which they are served. A name is that of the adapter that was registered first, whether it is hosted or not:
-// otherwise a stranger would have it as soon as nobody hosts that one. All others have @ and their numbers after it, as
-// has a name with an @ in it.
+// otherwise a stranger would have it as soon as no provider hosts that one. All others have @ and their numbers after
+// it, as has a name with an @ in it.
 func Adapters(ctx context.Context, n Network, base hosting.Model) (list []hosting.Model, names map[uint64]string,
 	_ error) {
 	all, err := n.Models(ctx)

@@ -101,7 +101,7 @@ func TestNamesOfAdapters(t *testing.T) {
 		{ID: 8, Name: "other", Base: 2}, {ID: 7, Name: "free", Base: 1}, {ID: 6, Name: "base", Base: 1},
 		{ID: 5, Name: "tuned", Base: 1}, {ID: 4, Name: "tuned@5", Base: 1}, {ID: 3, Name: "tuned", Base: 1},
 		{ID: 2, Name: "base"}, {ID: 1, Name: "base"}}}
-	for _, id := range []uint64{8, 7, 6, 5, 4} { // nobody hosts adapter 3
+	for _, id := range []uint64{8, 7, 6, 5, 4} { // no provider hosts adapter 3
 		b.places = append(b.places, hosting.Place{Model: id})
 	}
 	list, names, err := Adapters(t.Context(), b, b.models[7])
