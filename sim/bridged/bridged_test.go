@@ -155,9 +155,8 @@ func TestCoinsAreConservedUnderKills(t *testing.T) {
 	p.sending = true
 	p.rounds(max(p.shores[0].Height, p.shores[1].Height) + until)
 	p.killing, p.sending = false, false
-	p.rounds(max(p.shores[0].Height, p.shores[1].Height) + 30)
-	for more := 0; p.open() > 0 && more < 20; more++ {
-		p.rounds(p.shores[0].Height + 20)
+	for more := 0; p.open() > 0 && more < 40; more++ {
+		p.rounds(min(p.shores[0].Height, p.shores[1].Height) + 5)
 	}
 	sent := len(p.shores[0].model.packets) + len(p.shores[1].model.packets)
 	for _, m := range []map[string]int{p.kills, p.ends, p.sent} {

@@ -24,6 +24,9 @@ import (
 	"github.com/starling-network/starling/sim/random/orders"
 )
 
+// backlog is how many packets wait for the relay at most, which needs some blocks for each.
+const backlog = 8
+
 // say lets an account say something, unless it waits for a block.
 func (p *play) say(s *shore) {
 	key := account(p.Intn(accounts))
@@ -105,7 +108,9 @@ func (p *play) message(s *shore, c *client.Client) error {
 	case 11:
 		err = c.Registry.Unstake(p.ctx, some)
 	default:
-		err = p.transfer(s, c, amount, to)
+		if p.open() < backlog {
+			err = p.transfer(s, c, amount, to)
+		}
 	}
 	return err
 }
