@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -112,5 +113,5 @@ func (p Payout) Claims(ctx context.Context, evm uint64, a payout.Address) (uint6
 	r, err := payoutpb.NewQueryClient(p.account).Claims(ctx, &payoutpb.QueryClaimsRequest{EvmChain: evm,
 		Address: a.String()})
 	list, err := query.List[payout.Proof](r.GetClaims(), err)
-	return r.GetEpoch(), list, err
+	return r.GetEpoch(), list, cmp.Or(err, payout.Check(list...))
 }

@@ -2,6 +2,7 @@ package payout
 
 import (
 	"bytes"
+	"fmt"
 	"math/big"
 	"slices"
 )
@@ -33,6 +34,19 @@ type Proof struct {
 	Token   Address  `cbor:"2,keyasint"`
 	Total   []byte   `cbor:"3,keyasint"` // big-endian
 	Path    []Digest `cbor:"4,keyasint"`
+}
+
+// maxPath is the most steps from a leaf to a root.
+const maxPath = 64
+
+// Check wraps ErrClaim if no contract takes one of the claims: a node, which may be dishonest, gave them.
+func Check(claims ...Proof) error {
+	for _, p := range claims {
+		if len(p.Total) > 32 || len(p.Path) > maxPath {
+			return fmt.Errorf("%w: a total of %d bytes, and a path of %d", ErrClaim, len(p.Total), len(p.Path))
+		}
+	}
+	return nil
 }
 
 // Tree is a binary Merkle tree whose pairs are hashed in the order of their bytes. A node without a pair moves up.

@@ -9,9 +9,6 @@ import (
 // StatementFormat names the format of statements in JSON.
 const StatementFormat = "starling-payout-claim/1"
 
-// maxPath is the most steps from a leaf to a root.
-const maxPath = 64
-
 // Statement is a claim at a chain whose addresses are keys, for any program there: the leaf with its path to the root
 // of an epoch, and the signature of the key over all of it. docs/payouts.md has its bytes.
 type Statement struct {
@@ -30,16 +27,15 @@ type Statement struct {
 }
 
 // Claiming signs the statement of a claim with the key of its address. raw is the message and its signature, for
-// programs that read no JSON. The error wraps ErrAddress if the claim is not of the key, or ErrClaim: a node, which may
-// be dishonest, gave it.
+// programs that read no JSON. The error wraps ErrAddress if the claim is not of the key, or is that of Check.
 func Claiming(chain string, b Bridge, epoch uint64, p Proof, secret ed25519.PrivateKey) (s Statement, raw []byte,
 	_ error) {
 	k := Key(secret.Public().(ed25519.PublicKey))
 	if k.Address() != p.Account || !b.Keyed() {
 		return s, nil, fmt.Errorf("%w: the claim is of %s, on chain %d", ErrAddress, p.Account, b.EVM)
 	}
-	if len(p.Total) > 32 || len(p.Path) > maxPath {
-		return s, nil, fmt.Errorf("%w: a total of %d bytes, and a path of %d", ErrClaim, len(p.Total), len(p.Path))
+	if err := Check(p); err != nil {
+		return s, nil, err
 	}
 	total := new(big.Int).SetBytes(p.Total)
 	s = Statement{Format: StatementFormat, Network: Network(chain), Chain: fmt.Sprint(b.EVM), Contract: b.Contract,
