@@ -38,7 +38,7 @@ func TestSweepsAreCheckedFirst(t *testing.T) {
 func TestUnknownCommands(t *testing.T) {
 	for args, want := range map[string]string{
 		"job nonsense": `there is no command "nonsense" of starling job`, "model srve x": "did you mean serve?",
-		"validator unbond --home x": `there is no command "unbond" of starling validator; did you mean bond?`,
+		"validator bonds --home x": `there is no command "bonds" of starling validator; did you mean bond?`,
 		"wroker up --home x":        `there is no command "wroker"`,
 		"worker up --hmoe x":        "unknown flag: --hmoe",
 		"version now":               `"now" is given, and starling version takes no argument`,
