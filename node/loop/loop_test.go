@@ -351,9 +351,12 @@ func TestIdleSessionEnds(t *testing.T) {
 	if _, err := e.Backward("m", batch(1), tinker.Loss{Name: tinker.CrossEntropy}); err != nil {
 		t.Fatal(err)
 	}
+	over, ended := make(chan struct{}), s.ended
+	s.ended = func() { ended(); close(over) }
 	if _, err := e.Step("m", rate); err == nil || e.models["m"].session != nil {
 		t.Errorf("a step of a run that is over: %v", err)
 	}
+	<-over // the session writes into its folder until then
 }
 
 // Data that no member can have cost no member anything, and the consumer a fee: the round waits for others.

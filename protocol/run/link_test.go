@@ -58,7 +58,6 @@ func TestNeighboursThatHideTheirLink(t *testing.T) {
 		g := begin(t, inStages(), newMembers(8, 3))
 		g.toAudits()
 		liars := []string{g.s.Units[1].Worker, g.s.Units[2].Worker}
-		link := into(g.s, 2, 1)
 		for i := range uint32(6) { // of the others the audits are answered
 			if v := g.unit(0, i).Verifier; i != 1 && i != 2 {
 				g.seal(v, 0, i)
@@ -73,7 +72,7 @@ func TestNeighboursThatHideTheirLink(t *testing.T) {
 		}
 		for _, unit := range []uint32{1, 2} {
 			other := 3 - unit
-			link = into(g.s, other, unit)
+			link := into(g.s, other, unit)
 			first := g.unit(0, unit).Verifier
 			if err := g.lacks(first, 0, unit, link); err != nil {
 				t.Fatal(err)
