@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"fmt"
-	"math/big"
 	"slices"
-	"strings"
 
 	"filippo.io/edwards25519"
+	"github.com/mr-tron/base58"
 )
 
 // FirstKeyed is the least identifier of a chain whose addresses are Ed25519 keys, as those of Solana are. That of an
@@ -18,45 +17,20 @@ const FirstKeyed = 1 << 52
 // Key is an address of such a chain: an Ed25519 public key, written in base 58.
 type Key [32]byte
 
-const digits58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-
 // String is the key in base 58.
-func (k Key) String() string {
-	var text []byte
-	n, base, digit := new(big.Int).SetBytes(k[:]), big.NewInt(58), new(big.Int)
-	for n.Sign() > 0 {
-		n.DivMod(n, base, digit)
-		text = append(text, digits58[digit.Int64()])
-	}
-	for _, b := range k {
-		if b != 0 {
-			break
-		}
-		text = append(text, digits58[0])
-	}
-	slices.Reverse(text)
-	return string(text)
-}
+func (k Key) String() string { return base58.Encode(k[:]) }
 
 // ParseKey reads a key in base 58. It is no key of a point of small order, whose signatures anybody makes.
 func ParseKey(text string) (k Key, err error) {
-	bad := func(why string) (Key, error) { return k, fmt.Errorf("%w: %.60q: %s", ErrAddress, text, why) }
+	bad := func(why string) (Key, error) { return Key{}, fmt.Errorf("%w: %.60q: %s", ErrAddress, text, why) }
 	if len(text) < 32 || len(text) > 44 {
 		return bad("a key in base 58 has 32 to 44 characters")
 	}
-	n := new(big.Int)
-	for _, c := range []byte(text) {
-		i := strings.IndexByte(digits58, c)
-		if i < 0 {
-			return bad("base 58 has other characters")
-		}
-		n.Add(n.Mul(n, big.NewInt(58)), big.NewInt(int64(i)))
+	b, err := base58.Decode(text)
+	if err != nil {
+		return bad("base 58 has other characters")
 	}
-	if n.BitLen() > 256 {
-		return bad("it has more than 32 bytes")
-	}
-	n.FillBytes(k[:])
-	if k.String() != text {
+	if copy(k[:], b); len(b) != len(k) || k.String() != text {
 		return bad("it has not 32 bytes")
 	}
 	return k, k.check()
