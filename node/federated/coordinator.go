@@ -176,6 +176,9 @@ func (c *Coordinator) Run(ctx context.Context) (*Report, error) {
 	return r, c.export()
 }
 
+// Lingers is how long the coordinator of a job that is over answers owners that do not know it.
+const Lingers = 10 * time.Second
+
 // Linger waits until all owners know that the job is over, or a time.
 func (c *Coordinator) Linger(ctx context.Context, most time.Duration) {
 	ctx, cancel := c.opt.Clock.Within(ctx, most)

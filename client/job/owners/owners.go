@@ -41,8 +41,8 @@ func (n ExampleNoise) On() bool { return n.Multiplier > 0 }
 const Scaffold, mean = "scaffold", "mean"
 
 // Public are updates that anybody sees: the models of owners, which a committee scores. Of others the coordinator
-// learns the sum alone: they are masked, or Encrypted so that ciphertexts are added and masks hide their keys.
-const Public, Encrypted, masked = "public", "encrypted", "masked"
+// learns the sum alone: they are Masked, or Encrypted so that ciphertexts are added and masks hide their keys.
+const Public, Encrypted, Masked = "public", "encrypted", "masked"
 
 // Weights of owners.
 const Equal, ByExamples = "equal", "examples"
@@ -61,7 +61,7 @@ func (f *Federated) Derive() {
 		f.MinCohort = 3
 	}
 	if f.Updates == "" {
-		f.Updates = masked
+		f.Updates = Masked
 	}
 	if f.Method == "" {
 		f.Method = mean

@@ -92,9 +92,9 @@ With -o json: {"job","name","owner","examples","sent","lost","epsilon","example_
 	f.StringVar(&known, "known", "", "file of keys of owners that you know, one a line")
 	f.StringVar(&ca, "ca", "", "certificates that sign the coordinator's, as PEM (default: those of the system)")
 	f.Float64Var(&opt.Epsilon, "epsilon", 0, "budget of all jobs together; 0: none")
-	f.Float64Var(&opt.Delta, "delta", 1e-5, "delta of the budget")
+	f.Float64Var(&opt.Delta, "delta", owner.Delta, "delta of the budget")
 	f.StringVar(&unit, "unit", string(federated.OfOwner), "what the budget protects: owner or example")
-	f.DurationVar(&opt.Retry, "retry", 10*time.Minute, "how long a coordinator that does not answer is asked again")
+	f.DurationVar(&opt.Retry, "retry", owner.Retry, "how long a coordinator that does not answer is asked again")
 	usage.ThreadsFlag(cmd, &opt.Threads)
 	_, _ = cmd.MarkFlagRequired("data"), cmd.MarkFlagRequired("home") // they are flags of the command
 	return cmd
@@ -136,7 +136,7 @@ func spent(epsilon *float64, delta float64) string {
 
 func ledgerCommand(c *terminal.Console) *cobra.Command {
 	var home string
-	delta := 1e-5
+	delta := owner.Delta
 	cmd := &cobra.Command{
 		Use:   "ledger --home DIR [--delta D]",
 		Short: "Show the key of an owner, and what its data were used for",

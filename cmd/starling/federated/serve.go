@@ -97,9 +97,6 @@ With -o json otherwise: {"job","name","dir","model","rounds","void","owners","mi
 	return cmd
 }
 
-// lingers is how long the coordinator of a job that is over answers owners that do not know it.
-const lingers = 10 * time.Second
-
 func (f serving) run(cmd *cobra.Command, c *terminal.Console, path string) (r *federated.Report, err error) {
 	loopback, err := access.Loopback(f.listen)
 	if err != nil {
@@ -168,7 +165,7 @@ func (f serving) serve(ctx context.Context, c *terminal.Console, co *federated.C
 	c.Say(fmt.Sprintf("job %s at %s://%s", co.Job(), scheme, l.Addr()))
 	r, err := co.Run(ctx)
 	if err == nil {
-		co.Linger(ctx, lingers)
+		co.Linger(ctx, federated.Lingers)
 	}
 	err = errors.Join(err, h.Close())
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {

@@ -28,6 +28,12 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 )
 
+// Options as starling job federated join has them, unless its flags say otherwise.
+const (
+	Delta = 1e-5
+	Retry = 10 * time.Minute
+)
+
 // Options of an owner.
 type Options struct {
 	URL     string // of the coordinator

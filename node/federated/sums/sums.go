@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
@@ -47,8 +48,8 @@ type Row struct {
 	Leaves   string  `json:"leaves"`              // open
 }
 
-// The ways, by federated.updates of a job file; clear is none of them.
-const Clear, masked, encrypted = "clear", "masked", "encrypted"
+// Clear is the way that is no value of federated.updates.
+const Clear = "clear"
 
 // Measure adds the same updates in each way.
 func Measure(ctx context.Context, s Size, progress func(string)) (rows []Row, err error) {
@@ -59,9 +60,9 @@ func Measure(ctx context.Context, s Size, progress func(string)) (rows []Row, er
 	for _, r := range []Row{
 		{Way: Clear, Protects: "nothing",
 			Leaves: "each update, to the coordinator"},
-		{Way: masked, Protects: "each update from the coordinator with up to a third of the owners",
+		{Way: owners.Masked, Protects: "each update from the coordinator with up to a third of the owners",
 			Leaves: "the sum and the model"},
-		{Way: encrypted, Protects: "each update from the coordinator with up to a third of the owners",
+		{Way: owners.Encrypted, Protects: "each update from the coordinator with up to a third of the owners",
 			Leaves: "the sum and the model; rests on learning with errors over rings, too"},
 	} {
 		if err := ctx.Err(); err != nil {
@@ -155,7 +156,7 @@ type member struct {
 
 // hidden adds updates by a round of a job.
 func (p *play) hidden(values [][]uint32) ([]uint32, error) {
-	c := federated.Conditions{Cohort: secagg.MinCohort, Encrypted: p.Way == encrypted}
+	c := federated.Conditions{Cohort: secagg.MinCohort, Encrypted: p.Way == owners.Encrypted}
 	var job canon.Digest
 	_, _ = rand.Read(job[:]) // never fails
 	a := federated.Announcement{}

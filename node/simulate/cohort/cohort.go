@@ -181,16 +181,13 @@ func (w *world) coordinate(ctx context.Context) {
 		r, err := c.Run(ctx)
 		if err == nil {
 			w.report, w.seconds = r, w.clock.Now.Seconds()
-			c.Linger(ctx, lingers)
+			c.Linger(ctx, federated.Lingers)
 		}
 		if !errors.Is(err, clock.ErrKilled) {
 			w.process, w.err = nil, errors.Join(w.err, err)
 		}
 	})
 }
-
-// lingers is how long a coordinator answers owners once the job is over, as starling job federated serve does.
-const lingers = 10 * time.Second
 
 // plan plans the faults.
 func (w *world) plan(ctx context.Context) error {

@@ -62,13 +62,10 @@ func (m *member) join(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, m.key.Close()) }()
 	_, err = owner.Join(ctx, owner.Options{URL: "http://coordinator", HTTP: &http.Client{Transport: m}, Home: m.key,
-		Data: m.data, Threads: m.world.opt.Threads, Budget: owner.Budget{Unit: federated.OfOwner, Delta: 1e-5},
-		Retry: retry, Say: func(text string) { m.world.say(m.Name + ": " + text) }, Clock: virtual{&m.world.clock}})
+		Data: m.data, Threads: m.world.opt.Threads, Budget: owner.Budget{Unit: federated.OfOwner, Delta: owner.Delta},
+		Retry: owner.Retry, Say: func(text string) { m.world.say(m.Name + ": " + text) }, Clock: virtual{&m.world.clock}})
 	return err
 }
-
-// retry is how long an owner asks a coordinator again that does not answer, as starling job federated join has it.
-const retry = 10 * time.Minute
 
 // open opens the home of an owner. Its key follows from the seed, and with it the rounds that it is drawn for.
 func (w *world) open(m *member) (*owner.Home, error) {

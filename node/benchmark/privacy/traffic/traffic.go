@@ -83,7 +83,7 @@ func Measure(ctx context.Context, dir string, progress func(string)) (s Seen, er
 	}
 	r, err := c.Run(ctx)
 	if err == nil {
-		c.Linger(ctx, 10*time.Second)
+		c.Linger(ctx, federated.Lingers)
 	}
 	cancel()
 	running.Wait()
