@@ -6,6 +6,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +56,12 @@ type Options struct {
 type Adapter struct {
 	Name, Dir string
 	State     string // StateOf that the folder must have; "": any
+}
+
+// ParseAdapter reads NAME=DIR, and reports whether a text is one.
+func ParseAdapter(text string) (a Adapter, ok bool) {
+	a.Name, a.Dir, ok = strings.Cut(text, "=")
+	return a, ok && a.Name != "" && a.Dir != ""
 }
 
 // Engine is an openai.Model.
@@ -105,11 +113,8 @@ func Open(dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := o.Memory
-	if memory == 0 {
-		memory = 1 << 30
-	}
-	e.scheduler = generate.NewScheduler(model, generate.Limits{Texts: positive(o.Texts, 16), Memory: memory})
+	e.scheduler = generate.NewScheduler(model, generate.Limits{Texts: positive(o.Texts, 16),
+		Memory: cmp.Or(o.Memory, 1<<30)})
 	go e.run()
 	return e, nil
 }
@@ -142,11 +147,7 @@ func (e *Engine) whole(dir string, o Options) (generate.Model, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	if b, ok := model.(*generate.Batch); ok && len(adapters) > 0 {
-		memory := o.AdapterMemory
-		if memory == 0 {
-			memory = 1 << 30
-		}
-		e.shelf = newShelf(b, m[0].Config, memory)
+		e.shelf = newShelf(b, m[0].Config, cmp.Or(o.AdapterMemory, 1<<30))
 		for i, a := range o.Adapters {
 			e.shelf.all = append(e.shelf.all, &shelved{dir: a.Dir, state: e.infos[i+1].State})
 		}

@@ -141,12 +141,12 @@ func (o *asking) decider(ctx context.Context, cl *client.Client, m hosting.Model
 // adaptersOf reads the values NAME=DIR of a flag.
 func adaptersOf(values []string) (list []serve.Adapter, _ error) {
 	for _, v := range values {
-		name, dir, ok := strings.Cut(v, "=")
-		if !ok || name == "" || dir == "" {
+		a, ok := serve.ParseAdapter(v)
+		if !ok {
 			return nil, terminal.WithExit(&terminal.Problem{Code: "BAD_ADAPTER", What: "--local-adapter " + v +
 				" is not NAME=DIR", Fix: "give the name of the model, and its folder"}, terminal.ExitUsage)
 		}
-		list = append(list, serve.Adapter{Name: name, Dir: dir})
+		list = append(list, a)
 	}
 	return list, nil
 }

@@ -74,12 +74,12 @@ func Serve(c *terminal.Console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, a := range adapters {
-				name, dir, ok := strings.Cut(a, "=")
-				if !ok || name == "" || dir == "" {
-					return usage.Error(cmd, fmt.Errorf("--adapter %s is not NAME=DIR", a))
+			for _, text := range adapters {
+				a, ok := serve.ParseAdapter(text)
+				if !ok {
+					return usage.Error(cmd, fmt.Errorf("--adapter %s is not NAME=DIR", text))
 				}
-				o.Adapters = append(o.Adapters, serve.Adapter{Name: name, Dir: dir})
+				o.Adapters = append(o.Adapters, a)
 			}
 			callable, err := toolsOf(cmd, tools)
 			if err != nil {

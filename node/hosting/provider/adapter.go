@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/starling-network/starling/node/serve"
 )
 
 // ParseAdapter reads a value of the flag --adapter: NAME=DIR, and options after commas.
@@ -12,8 +14,8 @@ func ParseAdapter(value string) (a Adapter, err error) {
 		return a, fmt.Errorf("--adapter %s: %s; it is NAME=DIR[,model=NUMBER][,job=JOB][,part=PERCENT]", value, why)
 	}
 	parts := strings.Split(value, ",")
-	var ok bool
-	if a.Name, a.Folder, ok = strings.Cut(parts[0], "="); !ok || a.Name == "" || a.Folder == "" {
+	named, ok := serve.ParseAdapter(parts[0])
+	if a.Name, a.Folder = named.Name, named.Dir; !ok {
 		return bad("no name, or no folder")
 	}
 	for _, p := range parts[1:] {
