@@ -95,10 +95,10 @@ func (d *Rollbacks) hide(l *work.RoundState, places ...int) {
 			v := d.Unit(l, k)
 			v.Status, v.Withheld = work.Accepted, true
 		}
-	case l.Round != d.Round:
-		d.Rollback(l.Round, u)
-		assignment.Hide(d.units, places...)
 	default:
+		if l.Round != d.Round {
+			d.Rollback(l.Round, u)
+		}
 		assignment.Hide(d.units, places...)
 	}
 	for _, id := range gone {
