@@ -103,7 +103,7 @@ With -o json: {"duties":[{"height","signed","proposed","power","block"}],"signed
 func earningsCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "earnings --home DIR",
-		Short: "Show the stake of a validator, and what it has earned of the fees of transactions",
+		Short: "Show the stake of a validator, and its share of transaction fees",
 		Long: `Show what the validator of a folder has earned of the fees of transactions and not withdrawn, its stake, what
 leaves it (starling validator unbond) and when that comes back, and the coins of its operator. Work is paid to workers
 and verifiers, and its fee goes to the community pool: a network whose transactions cost nothing pays its validators

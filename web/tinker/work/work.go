@@ -266,8 +266,8 @@ func (q *Queue) finish(f *Future, result func() (any, error)) {
 	}
 }
 
-// keep lists a result among those that are kept. If these are too many, it drops the oldest ones of the owner who has
-// the most, but not the result itself.
+// keep adds a result to the list of kept results. While their bytes exceed maxKeptBytes, it drops the oldest result of
+// the owner whose results take the most bytes; the added result stays.
 func (q *Queue) keep(f *Future) {
 	before := q.kept
 	q.kept = append(q.kept, f)
